@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, create_model
 from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import closest, one_of, path_text
 from rl_tui.engine.config.plugin_settings import PluginSettings, settings_of_plugin, settings_of_plugins
-from rl_tui.engine.config.types import read_settings, refusal
+from rl_tui.engine.config.types import read_settings
 from rl_tui.engine.errors import ConfigError
 
 KIND = "environments"
@@ -23,7 +23,7 @@ class EnvironmentSettings(PluginSettings):
     has_one_behavior: ClassVar[bool] = False  # and never more, which has the name that the file gives it
     pattern: ClassVar[str] = "NAME"  # what follows the colon, in messages
     not_drawn: ClassVar[str] = ""  # why none can be watched or recorded, and what to do instead
-    takes_arguments: ClassVar[bool] = True  # env_kwargs; without, the settings come from other sections of the file
+    from_file: ClassVar[type[PluginSettings] | None] = None  # what env_kwargs hold, where a run adds other settings
 
     @classmethod
     def runs_user_code(cls, name: str) -> bool:
@@ -61,10 +61,10 @@ def near_kind(word: str) -> str | None:
     return next((kind for kind in kinds if len(word) > 1 and kind.startswith(word)), None) or closest(word, kinds)
 
 
-def strict_kinds() -> dict[str, type[EnvironmentSettings]]:
-    """The settings of every kind that lists its arguments, without those that cannot be used or take none."""
+def strict_kinds() -> dict[str, type[PluginSettings]]:
+    """What `env_kwargs` hold for every kind that lists its arguments, without those that cannot be used."""
     every = settings_of_plugins(KIND, EnvironmentSettings)
-    return {name: kind for name, kind in every.items() if _is_strict(kind)}
+    return {name: kind.from_file or kind for name, kind in every.items() if not issubclass(kind, OpenArguments)}
 
 
 def arguments_of(env: str, kind: type[EnvironmentSettings], kwargs: Mapping[str, object]) -> EnvironmentSettings:
@@ -80,7 +80,6 @@ def read_arguments(env: object, kwargs: object, context: object) -> object:
 
     env: one name, or a name for each behavior, by which the arguments are then keyed too.
     """
-    _require_none(env, kwargs)
     if isinstance(env, str):
         kind = _strict_kind(env)
         return kwargs if kind is None else kind.model_validate(kwargs, context=context).model_dump(mode="json")
@@ -97,26 +96,6 @@ def read_arguments(env: object, kwargs: object, context: object) -> object:
     return read.model_dump(mode="json", by_alias=True)
 
 
-def _strict_kind(env: str) -> type[EnvironmentSettings] | None:
+def _strict_kind(env: str) -> type[PluginSettings] | None:
     kind = kind_of(env)
-    return None if kind is None or not _is_strict(kind) else kind
-
-
-def _is_strict(kind: type[EnvironmentSettings]) -> bool:
-    return kind.takes_arguments and not issubclass(kind, OpenArguments)
-
-
-def _require_none(env: object, kwargs: object) -> None:
-    """Refuse arguments of environments that take none."""
-    text = "must be empty: the settings of {} are in env_settings and engine_settings"
-    if isinstance(env, str) and kwargs and _takes_none(env):
-        raise refusal(text.format(env))
-    if isinstance(env, dict) and isinstance(kwargs, dict):
-        for behavior, name in env.items():
-            if kwargs.get(behavior) and _takes_none(name):
-                raise refusal(text.format(name), behavior)
-
-
-def _takes_none(env: str) -> bool:
-    kind = kind_of(env)
-    return kind is not None and not kind.takes_arguments
+    return None if kind is None or issubclass(kind, OpenArguments) else kind.from_file or kind

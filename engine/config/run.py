@@ -33,7 +33,10 @@ def _read_arguments(value: object) -> object:
 
 
 def _read_kwargs(value: object, info: ValidationInfo) -> object:
-    return read_arguments(info.data.get("env"), value, info.context)
+    env, path = info.data.get("env"), info.data.get("env_path")
+    if env is None and path is not None and "env" in info.data:  # where neither is set, a program may bring one
+        env = f"{UNITY}:{path}"
+    return read_arguments(env, value, info.context)
 
 
 STEPS_PER_SECOND = "Performance/Steps per Second"

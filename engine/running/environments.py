@@ -39,19 +39,18 @@ def named_environments(config: RunConfig, seed: int = 0, run_logs: Path | None =
     seed: of the first Unity player. run_logs: the folder for the logs of players, None for no logs.
     """
     settings, of_players = config.env_settings, player_settings(config, seed, run_logs)
+
+    def named(env: str, kwargs: Mapping[str, object], behaviors: tuple[str, ...], index: int = 0) -> NamedEnvironment:
+        all_kwargs = {**of_players, **kwargs} if is_of_unity(env) else kwargs
+        return _named(env, all_kwargs, settings.metrics, behaviors, index * settings.num_envs)
+
     match settings.environment:
         case str(env):
-            kwargs = of_players if is_of_unity(env) else settings.env_kwargs
-            return (_named(env, kwargs, settings.metrics, tuple(config.behaviors)),)
+            return (named(env, settings.env_kwargs, tuple(config.behaviors)),)
         case environments:
+            kwargs = settings.env_kwargs
             return tuple(
-                _named(
-                    env,
-                    of_players if is_of_unity(env) else _kwargs_of(settings.env_kwargs, name),
-                    settings.metrics,
-                    (name,),
-                    index * settings.num_envs,
-                )
+                named(env, _kwargs_of(kwargs, name), (name,), index)
                 for index, (name, env) in enumerate(environments.items())
             )
 

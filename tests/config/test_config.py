@@ -352,15 +352,21 @@ def test_what_may_be_a_gymnasium_id_or_a_path_is_refused_with_both(env: str) -> 
         parse("behaviors: {A: {}}", {"env_settings.env": env})
 
 
-def test_settings_of_players_are_not_among_the_arguments_of_environments() -> None:
-    text = "must be empty: the settings of unity:Ball are in env_settings and engine_settings"
-    with pytest.raises(ConfigError, match=f"1:47: env_settings.env_kwargs: {text}"):
-        parse("env_settings: {env: 'unity:Ball', env_kwargs: {width: 3}}")
-    assert parse("env_settings: {env: 'unity:Ball'}").env_settings.env_kwargs == {}
-    mapped = "behaviors: {A: {}, B: {}}\nenv_settings: {env: {A: Ball, B: a:b}, env_kwargs: {%s: {width: 3}}}"
-    with pytest.raises(ConfigError, match=f"env_kwargs.A: {text}"):
-        parse(mapped % "A")
-    assert parse(mapped % "B").env_settings.env_kwargs == {"B": {"width": 3}}
+@pytest.mark.parametrize("env", ["env: 'unity:Ball'", "env: Ball", "env_path: Ball"])
+def test_arguments_of_players_are_side_channels(env: str) -> None:
+    text = "unknown key. Must be one of: side_channels. Other settings of players are in env_settings and engine_set"
+    with pytest.raises(ConfigError, match=f"env_settings.env_kwargs.width: {text}"):
+        parse(f"env_settings: {{{env}, env_kwargs: {{width: 3}}}}")
+    kwargs = {"side_channels": ["a:b"]}
+    assert parse(f"env_settings: {{{env}, env_kwargs: {kwargs}}}").env_settings.env_kwargs == kwargs
+    assert parse(f"env_settings: {{{env}}}").env_settings.env_kwargs == {}
+
+
+def test_arguments_of_players_in_a_mapping_are_side_channels() -> None:
+    text = "behaviors: {A: {}, B: {}}\nenv_settings: {env: {A: Ball, B: a:b}, env_kwargs: {%s: {width: 3}}}"
+    with pytest.raises(ConfigError, match=r"env_settings.env_kwargs.A.width: unknown key"):
+        parse(text % "A")
+    assert parse(text % "B").env_settings.env_kwargs == {"A": {}, "B": {"width": 3}}
 
 
 def test_several_environments_are_mapped_by_behavior() -> None:

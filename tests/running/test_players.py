@@ -16,7 +16,9 @@ from rl_tui.engine.session.bus import EventBus
 EVERY_KEY = """\
 behaviors: {A: {}}
 debug: true
-env_settings: {env_path: Ball, env_args: [--level, 3], base_port: 6000, num_envs: 3, num_areas: 2, timeout_wait: 7}
+env_settings:
+  {env_path: Ball, env_kwargs: {side_channels: ["a:B"]}, env_args: [--level, 3], base_port: 6000, num_envs: 3,
+   num_areas: 2, timeout_wait: 7}
 engine_settings:
   {width: 1, height: 2, quality_level: 3, time_scale: 4, target_frame_rate: 5, capture_frame_rate: 6, no_graphics: true,
    no_graphics_monitor: true}
@@ -46,6 +48,7 @@ def test_every_setting_of_a_player_reaches_it(tmp_path: Path) -> None:
         no_graphics_monitor=True,
         log_folder=str(tmp_path),
         shows_output=True,
+        side_channels=["a:B"],
     )
     assert UnitySettings.model_fields.keys() - UnitySettings(**named.source.kwargs).model_fields_set == set()
 

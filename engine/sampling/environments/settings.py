@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from pydantic import JsonValue, SerializerFunctionWrapHandler, model_serializer
+
 from rl_tui.engine.config.environments import EnvironmentSettings, OpenArguments
 from rl_tui.engine.config.types import Positive, PositiveWhole, WholeFromMinusOne, WholeFromZero
 
@@ -35,17 +37,33 @@ class PettingZooSettings(OpenArguments):
     """Environments of PettingZoo."""
 
 
-class UnitySettings(EnvironmentSettings):
+class UnityArguments(EnvironmentSettings):
+    """Players built with Unity, and the Editor.
+
+    side_channels: the user's own, as package.module:Class.
+    """
+
+    elsewhere: ClassVar = ". Other settings of players are in env_settings and engine_settings"
+
+    side_channels: list[str] = []
+
+    @model_serializer(mode="wrap")
+    def _dump(self, dump: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        """Without what nobody wrote: the environment of a file may be replaced by one of another kind."""
+        return {key: value for key, value in dump(self).items() if key in self.model_fields_set}
+
+
+class UnitySettings(UnityArguments):
     """Players built with Unity, as unity:PATH or just PATH, and the Editor, as unity:editor.
 
-    The run makes them from env_settings and engine_settings. seed: of copy 0; that of copy i is i more, and so is its
+    The run adds what env_settings and engine_settings have. seed: of copy 0; that of copy i is i more, and so is its
     port. is_port_fixed: base_port was chosen by the user, and no other port will do. log_folder: an absolute path, null
     for no log. shows_output: what the player prints goes into the log of its worker process.
     """
 
     implementation: ClassVar = "rl_tui.engine.sampling.environments.unity.kind:UnityKind"
     pattern: ClassVar = "PATH"
-    takes_arguments: ClassVar = False
+    from_file: ClassVar = UnityArguments
     not_drawn: ClassVar = (
         "a Unity player cannot be drawn here, since it draws in a window of its own. To see a policy, run it without"
         " --no-graphics, or use the exported .onnx file in Unity"
@@ -67,7 +85,6 @@ class UnitySettings(EnvironmentSettings):
     no_graphics_monitor: bool = False
     log_folder: str | None = None
     shows_output: bool = False
-    side_channels: list[str] = []
 
     @classmethod
     def runs_user_code(cls, name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 from rl_tui.engine.config.environment_name import EDITOR, UNITY
@@ -17,8 +16,10 @@ class UnityKind(EnvironmentKind[UnitySettings]):
 
     def make(self, name: str, behavior: str, copies: range, settings: UnitySettings) -> list[Environment]:
         """One environment for each copy. name: the path of a player, or "editor". Raises ConfigError."""
-        path, module = _player(name), import_module("rl_tui.engine.sampling.environments.unity.environment")
-        return [module.UnityEnvironment(path, number, settings) for number in copies]
+        from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
+
+        path = _player(name)
+        return [UnityEnvironment(path, number, settings) for number in copies]
 
     def require(self, name: str) -> None:
         """There is an executable file at that path. Raises ConfigError."""
