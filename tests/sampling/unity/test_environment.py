@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
 from rl_tui.engine.specs import Actions
-from tests.sampling.unity.playing import BALL, play, players_of, playing, unity_settings, zeros
+from tests.sampling.unity.playing import BALL, play, players_of, playing, unity_settings, wait_until, zeros
 from tests.unity_player.executable import ROOT, make_player
 from tests.unity_player.log import notes
 
@@ -165,6 +167,27 @@ def test_a_reply_that_unity_would_not_receive_is_refused_with_its_size(tmp_path:
             environment.set_parameter("name" * 30_000, 1.0)
         with pytest.raises(EnvironmentFailure, match=r"smaller than 4,194,304 bytes.*got 6,0\d\d,\d\d\d"):
             environment.step(zeros(environment.specs, answer))
+
+
+def test_a_message_beyond_four_mebibytes_arrives(tmp_path: Path) -> None:
+    spec = [{"name": "Large", "observations": [[600_000]], "continuous": 1, "agents": 2}]
+    with playing(tmp_path, "--task", "crowd", "--spec", json.dumps(spec)) as environment:
+        (steps,) = play(environment, 1)[1].values()
+        (observation,) = steps.decisions.observations
+        assert observation.nbytes > 4 * 2**20
+
+
+def test_what_an_environment_opened_is_closed_with_it(tmp_path: Path) -> None:
+    def opened() -> tuple[int, int]:
+        return psutil.Process().num_fds(), threading.active_count()
+
+    with playing(tmp_path) as environment:
+        play(environment, 2)
+    before = opened()
+    for _ in range(3):
+        with playing(tmp_path) as environment:
+            play(environment, 2)
+    wait_until(lambda: all(now <= then for now, then in zip(opened(), before, strict=True)))
 
 
 def test_environment_parameters_go_with_the_next_message(tmp_path: Path) -> None:
