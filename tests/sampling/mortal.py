@@ -7,8 +7,6 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from rl_tui.engine.sampling.environments.base import NoteLevel
 from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.sampling.failures import InstanceStopped
@@ -18,7 +16,7 @@ from tests.sampling.worlds import Misbehaving
 
 def begin_life(folder: str) -> int:
     """How many lives were begun in that folder before this one."""
-    for number in range(10**6):
+    for number in range(max(0, len(os.listdir(folder)) - 9), 10**6):  # all but a few files are lives
         try:
             (Path(folder) / f"life-{number}").open("x").close()
         except FileExistsError:
@@ -28,15 +26,16 @@ def begin_life(folder: str) -> int:
 
 
 class Mortal(Misbehaving):
-    """A Misbehaving whose n-th life has the n-th fault, one of its methods or of those below; then it behaves.
-
-    seeds: every reset writes its seed to `folder`/seeds.
+    """A Misbehaving whose n-th life has the n-th fault, one of its methods or of those below; then it behaves, or all
+    faults are repeated. Every reset writes its seed to `folder`/seeds.
     """
 
-    def __init__(self, folder: str, faults: Sequence[str], at: int = 3, num_agents: int = 2) -> None:
+    def __init__(
+        self, folder: str, faults: Sequence[str], at: int = 3, num_agents: int = 2, repeats: bool = False
+    ) -> None:
         self.folder = Path(folder)
         life = begin_life(folder)
-        fault = faults[life] if life < len(faults) else "behaves"
+        fault = faults[life % len(faults)] if life < len(faults) or repeats else "behaves"
         if fault == "cannot_be_made":
             raise ValueError("no wheels left")
         super().__init__(fault if hasattr(self, fault) else "behaves", at, num_agents)
@@ -96,17 +95,3 @@ class Stoppable(Line):
         """The one note, once."""
         notes, self._notes = self._notes, []
         return notes
-
-
-class Uneven(Line):
-    """A Line whose steps take from 1 to 20 ms, asleep."""
-
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__("B", 1)
-        self._durations = np.random.default_rng(seed + os.getpid()).uniform(0.001, 0.02, 10_000)
-        self._count = 0
-
-    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
-        self._count += 1
-        time.sleep(self._durations[self._count % len(self._durations)])
-        return super().step(actions)

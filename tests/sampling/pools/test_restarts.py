@@ -34,10 +34,12 @@ def mortals(
     num_workers: int = 1,
     timeout: float = 0.5,
     quota: Callable[[], RestartQuota] | None = UNLIMITED,
+    repeats: bool = False,
 ) -> Iterator[ProcessPool]:
     """A started pool of Mortals whose n-th life has the n-th fault."""
     folder.mkdir(exist_ok=True)
-    source = EnvironmentSource("tests.sampling.mortal:Mortal", "Walker", {"folder": str(folder), "faults": [*faults]})
+    arguments = {"folder": str(folder), "faults": [*faults], "repeats": repeats}
+    source = EnvironmentSource("tests.sampling.mortal:Mortal", "Walker", arguments)
     pool = ProcessPool(source, num_copies, num_workers, timeout, make_quota=quota)
     try:
         pool.start()
