@@ -61,6 +61,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python -m tests.benchmarks.throughput $(ARGS)
 	$(BIN)/python -m tests.benchmarks.unity_wire
 	$(BIN)/python -m tests.benchmarks.uneven_workers
+	$(BIN)/python -m tests.benchmarks.unity_run
 
 faults: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m faults --timeout 3600 $(ARGS)

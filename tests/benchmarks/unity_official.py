@@ -130,7 +130,7 @@ def play(scenario: Scenario, python: Path, folder: Path) -> Played:
 
 
 def free_port() -> int:
-    """One that nobody listens on."""
+    """A free one."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]

@@ -1,0 +1,180 @@
+"""`python -m tests.benchmarks.unity_run [--peer FOLDER]`: whole runs in Unity players, beside `mlagents-learn`.
+
+Both train 3DBall with ML-Agents' own PPO settings in the same four stand-in players. FOLDER, or $MLAGENTS_RUN_PEER, is
+a virtual environment with mlagents 1.1.0 and torch, whose generated modules unity_generated.py has rewritten for
+today's protobuf, so that both parse in C. They take turns, and the median of the ratios of all rounds counts:
+
+    steps per second    of the whole run, from the start of the process to its end
+    CPU per step        of the trainer, all its processes and their start, without the players
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+
+from tests.benchmarks.tables import table, verdict
+from tests.unity_player.executable import ROOT, make_player
+
+SPEED_MARK, CPU_MARK = 3.0, 1 / 3
+NUM_PLAYERS = 4
+ROUNDS = 3
+SAMPLE_SECONDS = 0.1
+CONFIGURATION = """
+behaviors:
+  3DBall:
+    trainer_type: ppo
+    hyperparameters:
+      batch_size: 64
+      buffer_size: 12000
+      learning_rate: 0.0003
+      beta: 0.001
+      epsilon: 0.2
+      lambd: 0.99
+      num_epoch: 3
+      learning_rate_schedule: linear
+    network_settings: {{normalize: true, hidden_units: 128, num_layers: 2, vis_encode_type: simple}}
+    reward_signals:
+      extrinsic: {{gamma: 0.99, strength: 1.0}}
+    keep_checkpoints: 5
+    max_steps: {steps}
+    time_horizon: 1000
+    summary_freq: 12000
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one run."""
+
+    steps_per_second: float
+    cpu_per_step: float  # microseconds
+
+
+def train(command: Sequence[str | Path], steps: int, seed: int) -> Cost:
+    """Train in a folder of its own. Raises RuntimeError with the output where that fails."""
+    with TemporaryDirectory(prefix="rl-tui-bench-") as temporary:
+        folder = Path(temporary)
+        make_player(folder)
+        (folder / "3DBall.yaml").write_text(CONFIGURATION.format(steps=steps))
+        words = [
+            f"--base-port={free_ports()}",
+            "3DBall.yaml",
+            "--env=./player",
+            f"--num-envs={NUM_PLAYERS}",
+            "--run-id=run",
+            f"--seed={seed}",
+        ]
+        began = time.perf_counter()
+        with (folder / "output").open("w+") as output:
+            run = psutil.Popen(
+                [*command, *words, "--no-graphics"],
+                cwd=folder,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=_variables(),
+            )
+            cpu = _trainer_cpu(run)
+            seconds = time.perf_counter() - began
+            if run.returncode:
+                output.seek(0)
+                raise RuntimeError(output.read())
+    return Cost(steps / seconds, 1e6 * cpu / steps)
+
+
+def free_ports() -> int:
+    """The first of NUM_PLAYERS free ports in a row."""
+    return next(
+        first for first in range(21_000, 30_000, NUM_PLAYERS) if all(map(_is_free, range(first, first + NUM_PLAYERS)))
+    )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as listener:
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def _variables() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(ROOT / "src")}
+
+
+def _trainer_cpu(run: psutil.Popen) -> float:
+    """CPU seconds of a process and of its descendants that are no players, until it ends."""
+    used: dict[int, float] = {}
+    while run.poll() is None:
+        for process in _trainers(run):
+            try:
+                times = process.cpu_times()
+            except psutil.Error:  # it has ended, or is a zombie
+                continue
+            used[process.pid] = times.user + times.system
+        time.sleep(SAMPLE_SECONDS)
+    return sum(used.values())
+
+
+def _trainers(run: psutil.Popen) -> list[psutil.Process]:
+    """The process and its descendants, except players."""
+    try:
+        return [run, *(child for child in run.children(recursive=True) if not _is_player(child))]
+    except psutil.Error:
+        return []
+
+
+def _is_player(process: psutil.Process) -> bool:
+    try:
+        return "tests.unity_player" in process.cmdline() or process.name() == "player"
+    except psutil.Error:
+        return True  # it is gone
+
+
+def main() -> int:
+    """Print the table; 1 if a mark is missed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.unity_run")
+    parser.add_argument("--peer", type=Path, default=os.environ.get("MLAGENTS_RUN_PEER"), help="$MLAGENTS_RUN_PEER")
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    chosen = parser.parse_args()
+    ours = [sys.executable, "-m", "rl_tui", "--no-ui"]
+    if not chosen.peer:
+        print(_row("rl-tui", [train(ours, chosen.steps, seed) for seed in range(chosen.rounds)]))
+        return 0
+    peer = [Path(chosen.peer, "bin", "python"), Path(__file__).with_name("unity_run_peer.py")]
+    pairs = [(train(ours, chosen.steps, seed), train(peer, chosen.steps, seed)) for seed in range(chosen.rounds)]
+    speed = statistics.median(own.steps_per_second / other.steps_per_second for own, other in pairs)
+    cpu = statistics.median(own.cpu_per_step / other.cpu_per_step for own, other in pairs)
+    own_costs, other_costs = zip(*pairs, strict=True)
+    rows = [
+        _row("rl-tui", own_costs),
+        _row("mlagents-learn", other_costs),
+        ("ratio", f"{speed:.2f}", f"{cpu:.2f}"),
+        ("mark", f"{SPEED_MARK:.2f}: {verdict(speed >= SPEED_MARK)}", f"{CPU_MARK:.2f}: {verdict(cpu <= CPU_MARK)}"),
+    ]
+    print(table(("", "steps per second", "CPU us per step"), rows))
+    return 0 if speed >= SPEED_MARK and cpu <= CPU_MARK else 1
+
+
+def _row(name: str, costs: Sequence[Cost]) -> tuple[str, str, str]:
+    return (
+        name,
+        f"{statistics.median(cost.steps_per_second for cost in costs):,.0f}",
+        f"{statistics.median(cost.cpu_per_step for cost in costs):,.0f}",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
