@@ -311,11 +311,7 @@ def environment_failed() -> Story:
     return story
 
 
-PRESS_PLAY = (
-    "press Play in the Unity Editor, which connects on port 5004; there is no hurry: this waits without a limit;"
-    " to train in another environment, name it: --env gymnasium:CartPole-v1, or --env builds/player for a player that"
-    " was built"
-)
+PRESS_PLAY = "Press Play in the Unity Editor, which connects to port 5004"
 
 
 def awaiting_editor() -> Story:

@@ -13,9 +13,14 @@ from rl_tui.tui.drawing.lines import Line, Span, Tone, line, wrap
 from rl_tui.tui.drawing.text import duration, fit
 from rl_tui.tui.panes.base import Frame, Pane
 
+EDITOR = "unity:editor"
 NOTICE_WIDTH = 72  # cells of its longest line: longer ones are hard to read
 NOTICE_LINES = 12  # rows below which none is left blank
 SHORT_WAIT = 11  # cells of what the user has to do, where there is little room
+EDITOR_HINTS = (
+    "There is no hurry: this waits as long as it takes",
+    "To train in another environment, name it: --env gymnasium:CartPole-v1, or --env PATH for a player that was built",
+)
 _CLAUSE_ENDS = re.compile(r"; |\. ")
 
 
@@ -35,6 +40,8 @@ class NoticePane(Pane):
 def notice_lines(frame: Frame, width: int, height: int) -> list[Line]:
     """The first clause of what is awaited as a headline, and below it the others, each in lines of its own."""
     first, *others = clauses(awaited_of_user(frame.view))
+    editor = frame.view.environments.get(EDITOR)
+    others += EDITOR_HINTS if editor is not None and editor.awaited else ()
     room, is_low = min(width - 4, NOTICE_WIDTH), height < NOTICE_LINES
     rows = [Span(row, "strong") for row in wrap(f"{frame.glyphs.waiting} {first}", room, 3)]
     for clause in others:
