@@ -6,15 +6,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import pytest
 
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity import ports
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
 from rl_tui.engine.sampling.failures import InstanceStopped
-from tests.sampling.unity.playing import BALL, free_port, play, unity_settings, wait_until
+from tests.sampling.unity.playing import BALL, free_port, play, playing, unity_settings, wait_until, zeros
+from tests.unity_player.connection import EXCHANGE
 from tests.unity_player.executable import make_player
 
 
@@ -33,6 +36,13 @@ def press_play(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(words, stdout=subprocess.DEVNULL)
 
 
+def recorded(folder: Path) -> list[bytes]:
+    """The first requests of a player."""
+    with playing(folder, "--record", str(folder / "record")) as environment:
+        environment.reset(None)
+    return [path.read_bytes() for path in sorted((folder / "record").glob("*.request"))]
+
+
 def play_until_stopped(environment: UnityEnvironment) -> None:
     """Step until its user stops it."""
     with pytest.raises(InstanceStopped, match="Play was stopped in the Unity Editor"):
@@ -44,14 +54,14 @@ def test_the_editor_may_be_stopped_and_started_as_often_as_its_user_likes(
 ) -> None:
     assert editor.specs == {}
     for _ in range(2):
-        with press_play(tmp_path) as playing:
+        with press_play(tmp_path) as process:
             play(editor, 3)
             assert editor.awaits == ""
             assert list(editor.specs) == [BALL]
-            playing.terminate()
+            process.terminate()
             with pytest.raises(InstanceStopped, match="Play was stopped in the Unity Editor"):
                 play(editor, 3)
-        assert playing.returncode == 0
+        assert process.returncode == 0
         assert list(editor.specs) == [BALL]
     with press_play(tmp_path):
         play(editor, 3)
@@ -80,10 +90,27 @@ def test_an_editor_that_crashes_is_waited_for_like_one_that_was_stopped(
         editor.close()
 
 
+def test_a_connection_that_is_closed_while_the_trainer_thinks_is_noticed_at_once(
+    editor: UnityEnvironment, tmp_path: Path
+) -> None:
+    requests = recorded(tmp_path)
+    with grpc.insecure_channel(f"127.0.0.1:{editor._client.port}") as channel:
+        call = channel.unary_unary(EXCHANGE)
+        with ThreadPoolExecutor(1) as thread:
+            first = thread.submit(editor.reset, None)
+            for request in requests[:2]:
+                call(request, timeout=20)
+            pending = call.future(requests[2])
+            answer = first.result(20)
+            assert not pending.done()
+    with pytest.raises(InstanceStopped):
+        editor.step(zeros(editor.specs, answer))
+
+
 def test_an_editor_with_another_agent_than_before_is_refused(editor: UnityEnvironment, tmp_path: Path) -> None:
-    with press_play(tmp_path) as playing:
+    with press_play(tmp_path) as process:
         play(editor, 1)
-        playing.kill()
+        process.kill()
     with pytest.raises(InstanceStopped):
         editor.reset(None)
     spec = f'[{{"name": "{BALL}", "observations": [[5]], "continuous": 2}}]'
