@@ -6,7 +6,7 @@ import grpc
 import pytest
 
 from rl_tui.engine.sampling.environments.unity.exchange import Exchange, Gone
-from tests.sampling.unity.playing import DEADLINE, free_port
+from tests.sampling.unity.playing import DEADLINE, free_port, wait_until
 from tests.unity_player.connection import EXCHANGE
 
 
@@ -17,6 +17,9 @@ def test_a_client_that_closes_its_connection_while_it_is_owed_a_reply_has_gone()
         pending = channel.unary_unary(EXCHANGE).future(b"first")
         assert exchange.wait(DEADLINE) == b"first"
         assert not pending.done()
+    request = exchange._current
+    assert request is not None
+    wait_until(lambda: request.is_answered)  # by the server, which has noticed
     exchange.reply(b"too late")
     with pytest.raises(Gone):
         exchange.wait(DEADLINE)

@@ -31,6 +31,17 @@ except grpc.RpcError as error:
     print(error.code().name, error.details())
 """
 
+MUTE = """
+import sys, time
+from pathlib import Path
+import grpc
+port = sys.argv[sys.argv.index("--mlagents-port") + 1]
+with grpc.insecure_channel("localhost:" + port) as channel:
+    for path in sorted(Path("{record}").glob("*.request"))[:3]:
+        channel.unary_unary("{method}")(path.read_bytes())
+time.sleep(60)
+"""
+
 
 def failed(folder: Path, *arguments: str, steps: int = 10, **settings: object) -> EnvironmentFailure:
     """How an environment with such a player fails within these steps."""
@@ -181,3 +192,17 @@ def test_a_taken_port_is_skipped_and_its_owner_named(tmp_path: Path) -> None:
 def test_a_player_that_leaves_while_its_process_goes_on_is_a_failure(tmp_path: Path) -> None:
     failure = failed(tmp_path, "--trouble", "leave@5", "--refuses-to-quit")
     assert str(failure).startswith("the player closed its connection; its process is still running")
+
+
+def test_a_player_that_closes_its_connection_without_a_word_and_goes_on_is_a_failure(tmp_path: Path) -> None:
+    record, script, player = tmp_path / "record", tmp_path / "mute.py", tmp_path / "mute"
+    with playing(tmp_path, "--record", str(record)) as environment:
+        play(environment, 1)
+    script.write_text(MUTE.format(method=EXCHANGE, record=record))
+    player.write_text(f'#!/bin/sh\nexec {sys.executable} {script} "$@"\n')
+    player.chmod(0o755)
+    environment = UnityEnvironment(player, 0, unity_settings(tmp_path, timeout_wait=3))
+    with pytest.raises(EnvironmentFailure, match="the player closed its connection; its process is still running"):
+        play(environment, 1)
+    environment.close()
+    assert players_of(tmp_path) == []

@@ -91,8 +91,10 @@ class StartedPlayer:
         return f"only the player that was started here may connect, got {_stranger(peer_port, self.port)}"
 
     def require_alive(self, peer_port: int | None) -> None:
-        """Raises EnvironmentFailure."""
+        """Raises EnvironmentFailure, also if the process runs without its connection: players do not reconnect."""
         if not self._player.is_alive:
+            raise self.gone()
+        if peer_port is not None and ports.client_within(self._player.processes(), peer_port, self.port) is None:
             raise self.gone()
 
     def gone(self) -> EnvironmentFailure:
