@@ -19,6 +19,7 @@ from rl_tui.engine.running.environments import named_environments
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.storage.behavior_folder import EXPORTED_KINDS
 from rl_tui.engine.storage.checkpoints import trained_behaviors
+from rl_tui.engine.storage.run_folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,8 @@ def plan_learner(
 
 
 def _named_source(config: RunConfig) -> EnvironmentSource:
-    source = named_environments(config)[0].source
+    seed, folder = config.env_settings.seed, RunFolder.of(config)
+    source = named_environments(config, max(0, seed), folder.run_logs)[0].source
     if source.env == EDITOR:
         raise ConfigError(
             f"env: must be {environment_names()}. The Unity Editor, which is trained in where no environment is named,"

@@ -17,7 +17,7 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import suggest
-from rl_tui.engine.config.environment_name import EDITOR
+from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.run import DEVICES, RunConfig
 from rl_tui.engine.config.support import find_unsupported_defaults
 from rl_tui.engine.config.types import OFF
@@ -153,7 +153,8 @@ class Builder:
 
         # ML-Agents gives environment i seed + i; the workers of a run must not share seeds
         seed = self._seed + index * 1_000_003
-        start_seconds = None if settings.num_workers else max(START_SECONDS, settings.timeout_wait)
+        has_workers = settings.num_workers > 0 or is_of_unity(source.env)
+        start_seconds = None if has_workers else max(START_SECONDS, settings.timeout_wait)
         output = self._folder.output
         names, make = environment.behaviors, partial(make_pool, source, settings, self._folder.run_logs)
         maker = _EnvironmentBehaviors(self, environment, index, saver)
@@ -172,10 +173,12 @@ class Builder:
         others = [name for name in specs if name not in environment.behaviors]  # that a name of the file may stand for
         hint = suggest(missing[0], others)
         if not may_train or environment.source.has_one_behavior:
-            advice = hint or (
+            advice = (
                 " For several environments in one run, make env_settings.env a mapping from behavior to environment."
             )
-            raise ConfigError(f"behaviors.{missing[0]}: {env} has no such behavior, {found}.{advice}")
+            if others and not environment.source.has_one_behavior:
+                advice = f" Add an entry for {others[0]}, or default_settings."
+            raise ConfigError(f"behaviors.{missing[0]}: {env} has no such behavior, {found}.{hint or advice}")
         for name in missing:
             self._restorer.require_origin(name, settings_of(self._config, name))
         if env == EDITOR and not specs:

@@ -53,6 +53,7 @@ class ProcessPool:
         variables: Mapping[str, str] | None = None,
     ) -> None:
         self._log_folder, self._log_name = log_folder, log_name
+        self._first_log = source.first_copy  # so that no two environments of a run share a log
         # without a limit, what a person has to do comes after the start
         self._start_seconds = START_SECONDS if math.isinf(timeout_wait) else max(START_SECONDS, timeout_wait)
         self._workers: list[WorkerProcess] = []
@@ -113,7 +114,7 @@ class ProcessPool:
 
     def _begin(self, worker: WorkerProcess) -> None:
         """Start a worker, and listen to it."""
-        name = f"{self._log_name}-{worker.index}.log"
+        name = f"{self._log_name}-{self._first_log + worker.index}.log"
         worker.start(self._log_folder / name if self._log_folder else None)
         self._by_replies[worker.replies] = worker
         self._poll.register(worker.replies, select.POLLIN)
