@@ -126,7 +126,7 @@ def test_what_an_environment_prints_on_a_full_disk_is_lost_and_nothing_else(fold
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_step_that_raises_shows_its_traceback_and_names_the_log(folder: Path, workers: str) -> None:
     (folder / "world.py").write_text(WORLD.format(last=100))
-    words = ("--no-ui", "--env", "world:make", "--num-workers", workers, *SHORT)
+    words = ("--no-ui", "--env", "world:make", "--num-workers", workers, "--max-lifetime-restarts", "0", *SHORT)
     exit_code, stdout, _ = run("cartpole.yaml", *words, folder=folder)
     assert exit_code == 3, stdout
     assert "step raised RuntimeError: the leg broke off (copy 0), at world.py:19 in step" in stdout
