@@ -180,6 +180,12 @@ def _unused_of_unity(config: RunConfig) -> Iterator[Diagnostic]:
     elif all(map(is_of_unity, environments)):
         text = "no effect: each Unity player has a worker process of its own"
         yield Diagnostic(("env_settings", "num_workers"), text, of_key=True)
+        text = "no effect: Unity players report statistics of their own"
+        yield Diagnostic(("env_settings", "metrics"), text, of_key=True)
+    has_players = any(is_of_unity(environment) and environment != EDITOR for environment in environments)
+    if config.engine_settings.no_graphics and has_players:
+        for key in ("width", "height", "no_graphics_monitor"):
+            yield Diagnostic(("engine_settings", key), "no effect: with no_graphics nothing is drawn", of_key=True)
     if set(environments) == {EDITOR}:
         yield from _unused_in_the_editor(config)
 

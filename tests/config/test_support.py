@@ -334,6 +334,20 @@ engine_settings: {time_scale: 2}
     ]
 
 
+def test_what_players_without_graphics_do_not_use_is_named() -> None:
+    text = """\
+behaviors: {A: {}}
+env_settings: {env: Ball, metrics: [score]}
+engine_settings: {no_graphics: true, no_graphics_monitor: true, height: 3, time_scale: 2}
+"""
+    drawn = "no effect: with no_graphics nothing is drawn"
+    assert find_unused(parse(text)) == [
+        "c.yaml:2:27: env_settings.metrics: no effect: Unity players report statistics of their own",
+        f"c.yaml:3:38: engine_settings.no_graphics_monitor: {drawn}",
+        f"c.yaml:3:65: engine_settings.height: {drawn}",
+    ]
+
+
 def test_behaviors_may_be_left_to_a_player_where_there_are_defaults() -> None:
     defaults = "default_settings: {trainer_type: ppo}\n"
     assert find_unsupported(parse(defaults)) == []
