@@ -66,7 +66,8 @@ def test_statistics_of_an_environment_have_its_own_names_everywhere(tmp_path: Pa
     summaries = run.of(MetricsReported)
     falls = [summary.metrics["Maze/Falls"] for summary in summaries]
     last = summaries[-1].metrics["Maze/Steps"]
-    assert 100 < 4 * last - 3 <= sum(falls) <= 4 * last, "of four copies, some may be a step behind"
+    assert last > 25
+    assert abs(sum(falls) - 4 * last) <= 3, "the other three copies may be a step ahead of that one, or behind"
     for summary in summaries:
         assert summary.metrics["Speed"] == 3.0
         assert summary.metrics["Environment/Height"] == pytest.approx(0.5, abs=0.1)
