@@ -15,7 +15,7 @@ from rl_tui.engine.sampling.pools.numbering import CommonSpecs
 from rl_tui.engine.sampling.pools.pictures import Picture
 from rl_tui.engine.sampling.pools.reports import Report
 from rl_tui.engine.sampling.pools.restarts import MakeQuota, Restarts, Seeds
-from rl_tui.engine.sampling.pools.worker_process import START_SECONDS, WorkerProcess
+from rl_tui.engine.sampling.pools.worker_process import START_SECONDS, WorkerPlan, WorkerProcess
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 DRAW_MILLISECONDS = 50  # between checks of whether to keep waiting for a picture
@@ -61,10 +61,8 @@ class ProcessPool:
         for index in range(num_workers):
             count = num_copies // num_workers + (index < num_copies % num_workers)
             if count:
-                worker = WorkerProcess(
-                    index, source, first, count, timeout_wait, niceness=niceness, variables=variables
-                )
-                self._workers.append(worker)
+                plan = WorkerPlan(index, source, (first, count), timeout_wait, niceness, variables or {})
+                self._workers.append(WorkerProcess(plan))
             first += count
         self._restarts = Restarts(make_quota, len(self._workers))
         self._seeds = Seeds()
@@ -83,7 +81,7 @@ class ProcessPool:
     @property
     def num_agents(self) -> Mapping[str, int]:
         """Agents that usually act in the same step, summed over all instances that have met their behavior."""
-        counts = [self._workers[worker].num_agents[local] for worker, local in self._instances]
+        counts = [self._workers[worker].answers.num_agents[local] for worker, local in self._instances]
         return {name: sum(count.get(name, 0) for count in counts) for name in self.specs}
 
     @property
@@ -263,12 +261,12 @@ class ProcessPool:
     def _steps(self, worker: WorkerProcess, local: int) -> tuple[int, Mapping[str, Steps]]:
         assert worker.first_instance is not None
         instance = worker.first_instance + local
-        if not self._common.has(instance, worker.specs[local]):
+        if not self._common.has(instance, worker.answers.specs[local]):
             self._add_specs(worker, local, instance, "step")
-        return instance, worker.read_steps(local, scale=len(self._instances), offset=instance)
+        return instance, worker.answers.read_steps(local, scale=len(self._instances), offset=instance)
 
     def _add_specs(self, worker: WorkerProcess, local: int, instance: int, doing: str) -> None:
         """What that instance has by now. Raises InstanceFailure."""
         with Guard(self._env, worker.index) as guard:
             guard.doing, guard.instance = doing, instance
-            self._common.add(instance, worker.specs[local])
+            self._common.add(instance, worker.answers.specs[local])

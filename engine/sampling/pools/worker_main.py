@@ -14,6 +14,7 @@ from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError
 from rl_tui.engine.process.printing import open_log, redirect_printing
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure
+from rl_tui.engine.sampling.pools.faults import fault_to_json
 from rl_tui.engine.sampling.pools.forwarding import Forwarder
 from rl_tui.engine.sampling.pools.instance import Instance
 from rl_tui.engine.sampling.pools.pictures import picture_of, picture_to_json
@@ -21,8 +22,6 @@ from rl_tui.engine.sampling.pools.process_group import die_with
 from rl_tui.engine.sampling.pools.shared_memory import Block, Capacities, SharedFile, Status, larger
 from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, spec_to_json, statistics_to_json
 from rl_tui.engine.specs import Json, Steps
-
-_DETAIL_LENGTH = 20_000  # characters of a traceback that are sent; the end says most
 
 
 def main(commands: int, replies: int, lifeline: int, memory: int, dump: int) -> None:
@@ -86,9 +85,7 @@ class Worker:
                 case _:
                     raise AssertionError(record.kind)
         except (ConfigError, NotSupportedError, PluginError, InstanceFailure) as error:
-            detail = error.detail[-_DETAIL_LENGTH:]
-            fault: Json = {"error": type(error).__name__, "message": str(error), "detail": detail}
-            return [Record(Kind.FAULT, record.instance, payload=fault)]
+            return [Record(Kind.FAULT, record.instance, payload=fault_to_json(error))]
         finally:
             self._status.write("wait", 0, 0)
 
