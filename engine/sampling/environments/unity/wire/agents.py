@@ -21,16 +21,15 @@ from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import (
     BrainParametersProto,
 )
 from rl_tui.engine.sampling.environments.unity.wire.columns import Columns
+from rl_tui.engine.sampling.environments.unity.wire.entries import entries_of
 from rl_tui.engine.sampling.environments.unity.wire.errors import WireError
 from rl_tui.engine.sampling.environments.unity.wire.image_decoder import CompressedImage, ImageDecoder
 from rl_tui.engine.sampling.environments.unity.wire.layouts import Bytes, Layout, floats_at, layout_of
 from rl_tui.engine.sampling.environments.unity.wire.sensors import Rows, action_spec_of, sensors_of
-from rl_tui.engine.sampling.environments.unity.wire.varints import read_varint
 from rl_tui.engine.specs import BehaviorSpec, Int64, Steps
 
 M = TypeVar("M", AgentInfoListProto, AgentInfoProto)
 
-_ENTRY = 0x0A  # the first byte of each AgentInfo of a list; its length follows
 _MOST_LAYOUTS = 256  # kept; a behavior has a few, unless its player sends garbage
 _MOST_IN_ONE = 16  # layouts that are made for one message, before protobuf reads the rest
 
@@ -59,29 +58,21 @@ class BehaviorReader:
 
     def read(self, data: bytes) -> Steps:
         """The steps of an AgentInfoListProto, with agents in their order. Raises WireError, naming what is wrong."""
-        spans = None if self._has_png else _entries(data)
-        if spans is None:
+        entries = None if self._has_png else entries_of(data)
+        if entries is None:
             infos = _parse(AgentInfoListProto, data, self._name).value
             columns = Columns(len(infos), self._sensors, self._actions)
             self._place_each(columns, list(enumerate(infos)))
         else:
-            columns = Columns(len(spans), self._sensors, self._actions)
-            self._place_by_layout(columns, data, spans)
+            columns = Columns(sum(len(found.rows) for found in entries), self._sensors, self._actions)
+            left = _MOST_IN_ONE
+            for equally_long in entries:
+                left = self._place_equally_long(columns, equally_long.contents, equally_long.rows, left)
         steps = columns.to_steps()
         if np.array_equal(steps.decisions.agent_ids, self._ids):
             steps.decisions.agent_ids = self._ids
         self._ids = steps.decisions.agent_ids
         return steps
-
-    def _place_by_layout(self, columns: Columns, data: bytes, spans: Sequence[tuple[int, int]]) -> None:
-        by_length: dict[int, list[int]] = defaultdict(list)
-        for row, (begin, end) in enumerate(spans):
-            by_length[end - begin].append(row)
-        left = _MOST_IN_ONE
-        for length, members in by_length.items():
-            joined = b"".join([data[begin:end] for begin, end in (spans[row] for row in members)])
-            entries = np.frombuffer(joined, np.uint8).reshape(len(members), length)
-            left = self._place_equally_long(columns, entries, np.array(members), left)
 
     def _place_equally_long(self, columns: Columns, entries: Bytes, rows: NDArray[np.intp], left: int) -> int:
         """Fill these rows from AgentInfos of one length; returns how many more layouts this message may make."""
@@ -165,21 +156,6 @@ class BehaviorReader:
             raise WireError(f"{self._name}: agent {info.id} must have {len(self._sensors)} observations, got {found}")
         for sensor, observation in zip(self._sensors, info.observations, strict=True):
             sensor.require(observation)
-
-
-def _entries(data: bytes) -> list[tuple[int, int]] | None:
-    """Where each AgentInfo of a list begins and ends; None if there is anything else, which protobuf has to read."""
-    spans = []
-    position, size = 0, len(data)
-    while position < size:
-        if data[position] != _ENTRY:
-            return None
-        length, begin = read_varint(data, position + 1, size)
-        position = begin + length
-        if length < 0 or position > size:
-            return None
-        spans.append((begin, position))
-    return spans
 
 
 def _parse(kind: type[M], data: bytes, behavior: str) -> M:
