@@ -13,6 +13,8 @@ from rl_tui.engine.sampling.failures import InstanceStopped
 from rl_tui.engine.specs import Actions, Steps
 from tests.sampling.worlds import Misbehaving
 
+SECONDS_TO_MAKE = {"is_made_slowly": 1000.0, "is_made_in_a_second": 1.0}
+
 
 def begin_life(folder: str) -> int:
     """How many lives were begun in that folder before this one."""
@@ -39,8 +41,8 @@ class Mortal(Misbehaving):
         if fault == "cannot_be_made":
             raise ValueError("no wheels left")
         super().__init__(fault if hasattr(self, fault) else "behaves", at, num_agents)
-        if fault == "is_made_slowly":
-            time.sleep(1000)
+        if fault in SECONDS_TO_MAKE:
+            time.sleep(SECONDS_TO_MAKE[fault])
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
         with (self.folder / "seeds").open("a") as file:

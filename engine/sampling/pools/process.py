@@ -15,7 +15,7 @@ from rl_tui.engine.sampling.pools.numbering import CommonSpecs
 from rl_tui.engine.sampling.pools.pictures import Picture
 from rl_tui.engine.sampling.pools.reports import Report
 from rl_tui.engine.sampling.pools.restarts import MakeQuota, Restarts, Seeds
-from rl_tui.engine.sampling.pools.worker_process import START_SECONDS, WorkerPlan, WorkerProcess
+from rl_tui.engine.sampling.pools.worker_process import WorkerPlan, WorkerProcess
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 DRAW_MILLISECONDS = 50  # between checks of whether to keep waiting for a picture
@@ -28,11 +28,11 @@ logger = logging.getLogger(__name__)
 class ProcessPool:
     """Copies distributed evenly over workers. Used by one thread; steps are views of shared memory.
 
-    A call that takes longer than `timeout_wait` seconds fails its instance. A worker with a failed instance is killed
-    and started again, alone, as often as the quota that make_quota makes for it allows; with None, or where a number
-    is not finite, the failure is raised. The output of each worker goes into log_folder, as worker-0.log and so on;
-    None drops it. log_name: the word before the number. niceness: of the workers. variables: of their environment,
-    unless set there.
+    A call that takes longer than `timeout_wait` seconds fails its instance; to make them may take a minute in any case.
+    A worker with a failed instance is killed and started again, alone, as often as the quota that make_quota makes for
+    it allows; with None, or where a number is not finite, the failure is raised. The output of each worker goes into
+    log_folder, as worker-0.log and so on; None drops it. log_name: the word before the number. niceness: of the
+    workers. variables: of their environment, unless set there.
     """
 
     busy_since: float | None = None  # no environment runs in this process, and `receive` finds one that hangs
@@ -54,8 +54,6 @@ class ProcessPool:
     ) -> None:
         self._log_folder, self._log_name = log_folder, log_name
         self._first_log = source.first_copy  # so that no two environments of a run share a log
-        # without a limit, what a person has to do comes after the start
-        self._start_seconds = START_SECONDS if math.isinf(timeout_wait) else max(START_SECONDS, timeout_wait)
         self._workers: list[WorkerProcess] = []
         first = 0
         for index in range(num_workers):
@@ -101,9 +99,8 @@ class ProcessPool:
         """
         for worker in self._workers:
             self._begin(worker)
-        deadline = time.monotonic() + self._start_seconds
         for worker in self._workers:
-            worker.finish_start(len(self._instances), deadline - time.monotonic())
+            worker.finish_start(len(self._instances))
             self._instances.extend((worker.index, local) for local in range(worker.num_instances))
         if not self._instances:
             raise InstanceFailure(f"{self._env}: no instance was made", None)

@@ -30,8 +30,8 @@ START_SECONDS = 60.0  # ML-Agents' timeout_wait: the time that an environment ma
 class WorkerPlan:
     """What stays the same when a worker is started again.
 
-    copies: first and count, of the source's. timeout: seconds that a call may take; the start of the instances may take
-    a minute in any case. niceness: of the process. variables: of its environment, unless set there.
+    copies: first and count, of the source's. timeout: seconds that a call may take. niceness: of the process.
+    variables: of its environment, unless set there.
     """
 
     index: int
@@ -40,6 +40,11 @@ class WorkerPlan:
     timeout: float
     niceness: int = 0
     variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def start_timeout(self) -> float:
+        """Seconds that making the instances may take, the first time and after a failure: a minute in any case."""
+        return max(START_SECONDS, self.timeout)
 
 
 class WorkerProcess:
@@ -91,15 +96,16 @@ class WorkerProcess:
         self._unsent.append(Record(Kind.BEGIN, payload=request))
         self.flush()
 
-    def finish_start(self, first_instance: int, timeout: float) -> None:
+    def finish_start(self, first_instance: int) -> None:
         """Wait until the instances are made, and number them. Raises what making them raised, or InstanceFailure."""
         poll = select.poll()
         poll.register(self.replies, select.POLLIN)
-        deadline = time.monotonic() + timeout
         while not self.is_ready:
-            if not poll.poll(None if math.isinf(timeout) else max(0, round((deadline - time.monotonic()) * 1000))):
-                self._fail_hung(timeout)
-            self.read()
+            left = self.seconds_left()
+            if poll.poll(None if left is None or math.isinf(left) else max(0, math.ceil(left * 1000))):
+                self.read()
+            else:
+                self.fail_if_overdue()
         self._number_from(first_instance)
 
     def request_reset(self, instance: int, seed: int | None) -> None:
@@ -186,7 +192,7 @@ class WorkerProcess:
     @property
     def _limit(self) -> float:
         """Seconds that the pending call may take."""
-        return self._plan.timeout if self.is_ready else max(START_SECONDS, self._plan.timeout)
+        return self._plan.timeout if self.is_ready else self._plan.start_timeout
 
     def _request_answer(self, record: Record) -> None:
         self.answers.expect(record.instance)

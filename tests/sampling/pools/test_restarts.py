@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -123,6 +126,17 @@ def test_other_workers_act_on_while_one_hangs_and_restarts(tmp_path: Path) -> No
         assert run.collector.num_sampled["Walker"] > sampled + 20
 
 
+def test_a_hanging_worker_is_found_although_each_look_finds_answers_of_another(tmp_path: Path) -> None:
+    with mortals(tmp_path, "hangs", num_copies=2, num_workers=2) as pool:
+        run = Run(pool)
+
+        def act_after_a_while() -> bool:
+            time.sleep(0.05)  # the next answer is there before anyone waits for it; if not, the test sees less
+            return bool(run.of(Restarting))
+
+        run.until(act_after_a_while)
+
+
 def test_all_instances_of_a_worker_restart_with_it_and_get_seeds_of_their_own(tmp_path: Path) -> None:
     with mortals(tmp_path, "behaves", "dies", num_copies=2) as pool:
         run = Run(pool)
@@ -205,6 +219,26 @@ def test_first_start_that_fails_is_not_repeated(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure, match=r"no wheels left, at [^;]*$"), mortals(tmp_path, "cannot_be_made"):
         pass
     assert len(list(tmp_path.glob("life-*"))) == 1
+
+
+def test_a_start_has_the_same_limit_the_first_time_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rl_tui.engine.sampling.pools.worker_process.START_SECONDS", 2.0)
+    words = "start has not returned for 2 s, at mortal.py"
+    with pytest.raises(InstanceFailure, match=words), mortals(tmp_path / "first", "is_made_slowly"):
+        pass
+    with mortals(tmp_path / "again", "dies", "is_made_slowly") as pool:
+        run = Run(pool)
+        run.until(lambda: any(isinstance(report, Restarting) and words in report.reason for report in run.reports))
+
+
+def test_without_a_limit_of_calls_a_start_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for the Editor, whose user decides how long everything takes."""
+    monkeypatch.setattr("rl_tui.engine.sampling.pools.worker_process.START_SECONDS", 0.1)
+    with mortals(tmp_path, "is_made_in_a_second", "is_made_in_a_second", timeout=math.inf) as pool:
+        run = Run(pool)
+        os.kill(pool.pids[0], signal.SIGKILL)
+        run.until(lambda: bool(run.of(Restarted)))
+        assert len(run.of(Restarting)) == 1
 
 
 def test_a_pool_that_is_closed_during_a_restart_waits_for_nothing(tmp_path: Path) -> None:
