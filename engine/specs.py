@@ -159,8 +159,8 @@ class TerminalSteps:
 class Statistic:
     """A value that an environment reports under a name of its own.
 
-    method: what a summary shows of the values since the one before: their average, the last one, their sum, or their
-    average and distribution.
+    method: what a summary shows of the values since the one before: their average, the last one (of the first copy of
+    the environment), their sum, or their average and distribution.
     """
 
     name: str

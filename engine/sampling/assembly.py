@@ -5,6 +5,7 @@ Shapes: N agents of one step.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -130,7 +131,7 @@ class Assembly:
         """Add what the environment reports besides rewards to the next block."""
         add_up(self._measured, measured)
 
-    def gather(self, statistics: tuple[Statistic, ...]) -> None:
+    def gather(self, statistics: Sequence[Statistic]) -> None:
         """Add what the environment reports under names of its own to the next block."""
         gather(self._statistics, statistics)
 

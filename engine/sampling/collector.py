@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import TypeAlias
 
@@ -14,7 +14,7 @@ from rl_tui.engine.experience import join_decisions
 from rl_tui.engine.sampling.assembly import Assembly
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.numbering import ids_of_instance
-from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Policy, Trajectories, Weights
+from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Policy, Statistic, Trajectories, Weights
 
 MeetBehavior: TypeAlias = Callable[[BehaviorSpec], tuple[Policy, int]]
 PATIENCE = 1000  # steps: agents that decide at every twentieth step, or on demand, are not taken to have left
@@ -83,7 +83,7 @@ class Collector:
                 if steps.measured is not None:
                     assembly.measure(steps.measured)
                 if steps.statistics:
-                    assembly.gather(steps.statistics)
+                    assembly.gather(_counted(steps.statistics, instance))
                 if steps.terminals is not None and len(steps.terminals.agent_ids):
                     assembly.end(steps.terminals)
                 if len(steps.decisions.agent_ids):
@@ -167,3 +167,8 @@ class Collector:
             joined = np.concatenate(ids)
             self._joined[name] = (ids, joined)
         return join_decisions(joined, parts)
+
+
+def _counted(statistics: Sequence[Statistic], instance: int) -> Sequence[Statistic]:
+    """Those that count: most recent values are the first instance's, as in ML-Agents, so that copies do not mix."""
+    return [one for one in statistics if one.method != "last"] if instance else statistics

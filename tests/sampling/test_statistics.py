@@ -98,7 +98,8 @@ def test_blocks_hold_all_that_was_reported_since_the_last_one(where: str) -> Non
     assert blocks[0].statistics["Falls"].total == falls[0].count, "joining must not change a block"
     heights, speed = joined["Height ü"], joined["Maze/Speed"]
     assert (len(heights.values), heights.value) == (heights.count, pytest.approx(speed.value / 2))
-    assert joined["Maze/Level"].value == 2 * heights.values[-1]
+    levels = [block.statistics["Maze/Level"].value for block in blocks if "Maze/Level" in block.statistics]
+    assert joined["Maze/Level"].value == levels[-1] == max(levels)
 
 
 def collect(pool: EnvironmentPool, num_blocks: int) -> list[Trajectories]:
@@ -111,6 +112,30 @@ def collect(pool: EnvironmentPool, num_blocks: int) -> list[Trajectories]:
             blocks.append(collector.drain("Walker"))
         collector.act()
     return blocks
+
+
+class Numbered(Line):
+    """Reports its number at every step, as the most recent value and in an average."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__("Walker", AGENTS)
+        self._number = number
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        answer = super().step(actions)
+        number = self._number
+        answer["Walker"].statistics = Statistic("Lesson", number, "last"), Statistic("Speed", number)
+        return answer
+
+
+def test_most_recent_values_are_those_of_the_first_instance() -> None:
+    pool = SerialPool("numbered", lambda first, count: [Numbered(first + number) for number in range(count)], 3)
+    pool.start()
+    try:
+        [block] = collect(pool, num_blocks=1)
+    finally:
+        pool.close()
+    assert (block.statistics["Lesson"].value, block.statistics["Speed"].value) == (0, 1)
 
 
 SHARED = (Statistic("Shots", 3.0, "sum"),)
