@@ -85,6 +85,9 @@ class EnvSettings(Settings):
     metrics: list[str] = Field(
         default_factory=list, description="Keys of an environment's info whose means are recorded as statistics."
     )
+    training_analytics: bool = Field(
+        False, description="Send Unity players, for their analytics, how the training is set up, with names hashed."
+    )
 
     @property
     def environment(self) -> str | dict[str, str]:

@@ -170,7 +170,7 @@ def _unused_of_unity(config: RunConfig) -> Iterator[Diagnostic]:
     """What only some environments use."""
     environments = [environment for _, environment in _environments(config.env_settings)]
     if not any(map(is_of_unity, environments)):
-        for key in ("env_args", "base_port", "num_areas"):
+        for key in ("env_args", "base_port", "num_areas", "training_analytics"):
             yield Diagnostic(("env_settings", key), f"no effect: {_ONLY_UNITY}", of_key=True)
         yield Diagnostic(("engine_settings",), f"no effect: {_ONLY_UNITY}", of_key=True)
         if not config.env_settings.num_workers:

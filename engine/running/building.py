@@ -47,6 +47,7 @@ from rl_tui.engine.running.restoring import Restorer
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
 from rl_tui.engine.running.summaries import LearnerSettings
 from rl_tui.engine.running.threads import Control, UiPriority
+from rl_tui.engine.running.training_analytics import describe_training
 from rl_tui.engine.running.watching.viewer import WatchTarget
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
@@ -145,7 +146,9 @@ class Builder:
 
     def workers(self, saver: Saver) -> list[EnvironmentWorker]:
         """One worker for the environment of all behaviors, or one for each behavior's own."""
-        environments = named_environments(self._config, self._seed, self._folder.run_logs)
+        is_wanted = self._is_training and self._config.env_settings.training_analytics
+        analytics = describe_training(self._config, self._device.type) if is_wanted else None
+        environments = named_environments(self._config, self._seed, self._folder.run_logs, analytics)
         return [self._worker(environment, index, saver) for index, environment in enumerate(environments)]
 
     def _worker(self, environment: NamedEnvironment, index: int, saver: Saver) -> EnvironmentWorker:

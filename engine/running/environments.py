@@ -16,6 +16,7 @@ from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.settings import UnitySettings
+from rl_tui.engine.sampling.environments.training_analytics import TrainingAnalytics
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.quota import RestartQuota
@@ -33,12 +34,15 @@ class NamedEnvironment:
     behaviors: tuple[str, ...]
 
 
-def named_environments(config: RunConfig, seed: int = 0, run_logs: Path | None = None) -> tuple[NamedEnvironment, ...]:
+def named_environments(
+    config: RunConfig, seed: int = 0, run_logs: Path | None = None, analytics: TrainingAnalytics | None = None
+) -> tuple[NamedEnvironment, ...]:
     """The one environment of all behaviors, or each behavior's own.
 
-    seed: of the first Unity player. run_logs: the folder for the logs of players, None for no logs.
+    seed: of the first Unity player. run_logs: the folder for the logs of players, None for no logs. analytics: what
+    the first player receives of the training.
     """
-    settings, of_players = config.env_settings, player_settings(config, seed, run_logs)
+    settings, of_players = config.env_settings, player_settings(config, seed, run_logs, analytics)
 
     def named(env: str, kwargs: Mapping[str, object], behaviors: tuple[str, ...], index: int = 0) -> NamedEnvironment:
         all_kwargs = {**of_players, **kwargs} if is_of_unity(env) else kwargs
@@ -55,7 +59,9 @@ def named_environments(config: RunConfig, seed: int = 0, run_logs: Path | None =
             )
 
 
-def player_settings(config: RunConfig, seed: int, run_logs: Path | None) -> Mapping[str, object]:
+def player_settings(
+    config: RunConfig, seed: int, run_logs: Path | None, analytics: TrainingAnalytics | None = None
+) -> Mapping[str, object]:
     """What Unity players are made from, as `UnitySettings` reads it. seed: of the first."""
     settings = config.env_settings
     return UnitySettings(
@@ -68,6 +74,7 @@ def player_settings(config: RunConfig, seed: int, run_logs: Path | None) -> Mapp
         seed=seed,
         log_folder=None if run_logs is None else str(run_logs.absolute()),
         shows_output=config.debug,
+        analytics=analytics,
     ).model_dump(mode="json")
 
 

@@ -66,6 +66,7 @@ def test_players_train_with_the_flags_of_mlagents_learn_and_one_that_crashes_is_
         "--num-areas",
         "2",
     ]
+    flags += ["--set", "env_settings.training_analytics=true"]
     trouble = ["--env-args", "--trouble", "kill@10", "--trouble-once", "once", "--slow-step", "0.01", "--level", "3"]
     exit_code, stdout, stderr = run("3DBall.yaml", "--no-ui", "--run-id", "u1", *flags, *trouble, folder=folder)
     assert (exit_code, stderr) == (0, ""), stdout
@@ -80,6 +81,10 @@ def test_players_train_with_the_flags_of_mlagents_learn_and_one_that_crashes_is_
     assert all(isinstance(words, list) and {"-nographics", "-batchmode", "--level"} <= {*words} for words in arguments)
     settings = {(each["key"], str(each["value"])) for each in said if each.get("channel") == "engine configuration"}
     assert {("resolution", "[90, 84]"), ("time_scale", "7.0")} <= settings
+    assert {each["kind"] for each in said if each.get("channel") == "training analytics"} == {
+        "TrainingEnvironmentInitialized",
+        "TrainingBehaviorInitialized",
+    }
     assert {each["num_areas"] for each in said if "num_areas" in each} == {2}
     assert len({each["port"] for each in said if "port" in each}) == 2
     assert players_of(folder) == []

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 from uuid import UUID
 
+from tests.unity_player import analytics
+
 Json: TypeAlias = "float | int | str | list[float] | list[int]"
 
 ENGINE = UUID("e951342c-4f7e-11ea-b238-784f4387d1f7")
@@ -71,7 +73,7 @@ def described(channel: UUID, payload: bytes) -> dict[str, Json]:
             name, place = _text(payload)
             return {"channel": "float properties", "key": name, "value": struct.unpack_from("<f", payload, place)[0]}
         case _ if channel == ANALYTICS:
-            return {"channel": "training analytics", "payload": payload.hex()}
+            return {"channel": "training analytics", **analytics.described(payload)}
     return {"channel": str(channel), "payload": payload.hex()}
 
 

@@ -6,6 +6,7 @@ from pydantic import JsonValue, SerializerFunctionWrapHandler, model_serializer
 
 from rl_tui.engine.config.environments import EnvironmentSettings, OpenArguments
 from rl_tui.engine.config.types import Positive, PositiveWhole, WholeFromMinusOne, WholeFromZero
+from rl_tui.engine.sampling.environments.training_analytics import TrainingAnalytics
 
 
 class GymnasiumSettings(OpenArguments):
@@ -58,7 +59,8 @@ class UnitySettings(UnityArguments):
 
     The run adds what env_settings and engine_settings have. seed: of copy 0; that of copy i is i more, and so is its
     port. is_port_fixed: base_port was chosen by the user, and no other port will do. log_folder: an absolute path, null
-    for no log. shows_output: what the player prints goes into the log of its worker process.
+    for no log. shows_output: what the player prints goes into the log of its worker process. analytics: what
+    copy 0 receives of the training; null: nothing.
     """
 
     implementation: ClassVar = "rl_tui.engine.sampling.environments.unity.kind:UnityKind"
@@ -85,6 +87,7 @@ class UnitySettings(UnityArguments):
     no_graphics_monitor: bool = False
     log_folder: str | None = None
     shows_output: bool = False
+    analytics: TrainingAnalytics | None = None
 
     @classmethod
     def runs_user_code(cls, name: str) -> bool:

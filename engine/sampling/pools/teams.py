@@ -1,4 +1,5 @@
-"""Behaviors named `name?team=N`: team N of behavior `name`. The only file that knows such names.
+"""Behaviors named `name?team=N`: team N of behavior `name`. The only file that knows such names, but for Unity's
+training analytics.
 
 Shapes: N agents of all teams.
 """

@@ -64,6 +64,10 @@ class Channels:
         """Have Unity draw an environment parameter; numbers: as in `wire.sampled_parameter`."""
         self._unsent.append(wire.sampled_parameter(name, seed, sampler, numbers))
 
+    def send(self, message: bytes) -> None:
+        """Send a message of any channel with the next reply."""
+        self._unsent.append(message)
+
     def forget(self) -> None:
         """Nothing waits any more: another client has connected."""
         self._unsent.clear()

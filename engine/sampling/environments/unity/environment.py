@@ -11,6 +11,7 @@ from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.settings import UnitySettings
 from rl_tui.engine.sampling.environments.unity import handshake, ports
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
+from rl_tui.engine.sampling.environments.unity.analytics import AnalyticsReports
 from rl_tui.engine.sampling.environments.unity.behaviors import Behaviors
 from rl_tui.engine.sampling.environments.unity.blank_images import BlankImages
 from rl_tui.engine.sampling.environments.unity.channels import Channels, make_channels
@@ -38,6 +39,8 @@ class UnityEnvironment:
         Raises EnvironmentFailure, and ConfigError if a port that must be free is taken.
         """
         self._settings = settings
+        self._analytics = settings.analytics if number == 0 else None
+        self._reports: AnalyticsReports | None = None  # of the connection, if they are wanted
         self._seed = (settings.seed + number) % _MOST_SEED
         self._notes = Notes()
         self._awaits = ""
@@ -123,7 +126,16 @@ class UnityEnvironment:
         is_old = not greeting.capabilities.hybrid_actions
         self._behaviors = Behaviors(greeting.package_version, self._known, with_deprecated=is_old)
         self._channels.configure_engine(self._settings)
+        self._reports = self._reports_to(greeting.capabilities)
         return self._reset(self._behaviors)
+
+    def _reports_to(self, capabilities: handshake.Capabilities) -> AnalyticsReports | None:
+        if self._analytics is None:
+            return None
+        if not capabilities.training_analytics:
+            self._notes.warn("training_analytics: the player does not support them, and nothing is sent")
+            return None
+        return AnalyticsReports(self._analytics, self._channels.send)
 
     def _reset(self, behaviors: Behaviors) -> dict[str, Steps]:
         answer = self._outcome(behaviors, _reply(messages.RESET))
@@ -141,6 +153,8 @@ class UnityEnvironment:
                 raise EnvironmentFailure("a message must say what the agents observed (rl_output), got none")
             self._channels.receive(output.rl_output.side_channel)
             answer = behaviors.read(output)
+            if self._reports is not None:
+                self._reports.meet(behaviors.specs)
             if answer:
                 break
             reply = _reply(messages.STEP)
