@@ -65,6 +65,10 @@ class Mortal(Misbehaving):
             except OSError:
                 continue
 
+    def dawdles(self, steps: Steps) -> None:
+        (self.folder / "dawdles").touch()
+        time.sleep(0.3)
+
     def changes_its_shape(self, steps: Steps) -> None:
         self.shows_another_shape(steps)
 

@@ -6,7 +6,7 @@ import logging
 import math
 import select
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
@@ -139,11 +139,10 @@ class ProcessPool:
         ready = self._poll.poll(0)
         if not ready:
             ready = self._poll.poll(math.ceil(1000 * max(0.0, min(timeout, self._seconds_left()))))
-        received: list[tuple[int, Mapping[str, Steps]]] = []
-        for descriptor, _ in ready:
-            received.extend(self._read(self._by_replies[descriptor]))
+        heard = [self._by_replies[descriptor] for descriptor, _ in ready]
+        received = [steps for worker in heard for steps in self._read(worker)]
         if not received or time.monotonic() >= self._check_at:
-            self._check_overdue()
+            self._check_overdue(heard)
         return received
 
     def _read(self, worker: WorkerProcess) -> list[tuple[int, Mapping[str, Steps]]]:
@@ -165,10 +164,12 @@ class ProcessPool:
             self._restarts.note_answer(worker.index)
         return steps
 
-    def _check_overdue(self) -> None:
-        """Restart workers with a call that takes too long."""
+    def _check_overdue(self, heard: Sequence[WorkerProcess]) -> None:
+        """Restart workers with a call that takes too long; those just heard later, since their steps are in use."""
         self._check_at = time.monotonic() + CHECK_SECONDS
         for worker in self._workers:
+            if worker in heard:
+                continue
             try:
                 worker.fail_if_overdue()
             except InstanceFailure as failure:

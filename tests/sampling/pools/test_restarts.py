@@ -24,7 +24,8 @@ from rl_tui.engine.sampling.pools.quota import RestartQuota
 from rl_tui.engine.sampling.pools.reports import Awaiting, Note, Report, Restarted, Restarting
 from rl_tui.engine.specs import Ending, Trajectories
 from tests.fakes import RandomPolicy
-from tests.sampling.driving import survivors
+from tests.sampling.driving import receive_all, send_all, survivors
+from tests.sampling.unity.playing import wait_until
 
 UNLIMITED = partial(RestartQuota, -1, -1, 60.0)
 
@@ -38,10 +39,11 @@ def mortals(
     timeout: float = 0.5,
     quota: Callable[[], RestartQuota] | None = UNLIMITED,
     repeats: bool = False,
+    at: int = 3,
 ) -> Iterator[ProcessPool]:
-    """A started pool of Mortals whose n-th life has the n-th fault."""
+    """A started pool of Mortals whose n-th life has the n-th fault, at that step."""
     folder.mkdir(exist_ok=True)
-    arguments = {"folder": str(folder), "faults": [*faults], "repeats": repeats}
+    arguments = {"folder": str(folder), "faults": [*faults], "repeats": repeats, "at": at}
     source = EnvironmentSource("tests.sampling.mortal:Mortal", "Walker", arguments)
     pool = ProcessPool(source, num_copies, num_workers, timeout, make_quota=quota)
     try:
@@ -161,6 +163,21 @@ def test_what_a_lost_worker_left_is_truncated_where_its_last_action_was_chosen(t
         moved = np.abs(block.next_observations[1][:, 0] - positions[:, 1])
         assert (moved <= 0.25).all()
         assert run.collector.num_departed("Walker") == 0
+
+
+def test_steps_of_one_copy_are_not_mixed_up_with_the_end_of_its_worker(tmp_path: Path) -> None:
+    """The pool comes late: it finds the steps of the first copy, and that the second one has taken too long."""
+    with mortals(tmp_path, "dawdles", "hangs", num_copies=2, at=1) as pool:
+        first, random = receive_all(pool), np.random.default_rng(0)
+        send_all(pool, {0: first[0]}, random)
+        assert pool.receive(0.0) == []
+        wait_until((tmp_path / "dawdles").exists)
+        send_all(pool, {1: first[1]}, random)
+        assert pool.receive(0.0) == []
+        time.sleep(1.5)
+        assert [instance for instance, _ in pool.receive(0.0)] == [0]
+        assert pool.pop_lost() == []
+        wait_until(lambda: not pool.receive(0.1) and pool.pop_lost() == [0, 1])
 
 
 def test_failing_again_while_restarting_counts_again(tmp_path: Path) -> None:
