@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.unity_player.trouble import Trouble, trouble
+from tests.unity_player.trouble import Trouble, in_turn, trouble
 
 EDITOR_PORT = 5004
 CAPABILITIES = (
@@ -44,6 +44,7 @@ class Options(argparse.Namespace):
     trouble: list[Trouble]
     trouble_once: Path | None
     trouble_on_port: int | None
+    trouble_in_turn: Path | None
     slow_start: float
     slow_step: tuple[float, float]
     stays_alive: bool
@@ -87,6 +88,9 @@ def _add_trouble(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--trouble", type=trouble, action="append", default=[], help="KIND@REQUEST; see trouble.py")
     group.add_argument("--trouble-once", type=Path, help="none where this file exists, which trouble creates")
     group.add_argument("--trouble-on-port", type=int, help="only of the player with this port")
+    group.add_argument(
+        "--trouble-in-turn", type=Path, help="only one: the n-th where this file was used n times before"
+    )
     group.add_argument("--slow-start", type=float, default=0.0, help="seconds")
     group.add_argument(
         "--slow-step", type=_seconds, default=(0.0, 0.0), help="seconds, or from-to, drawn for each step"
@@ -108,4 +112,6 @@ def parse(arguments: Sequence[str]) -> Options:
     options.ignored = rest
     if options.editor and options.port is None:
         options.port = EDITOR_PORT
+    if options.trouble_in_turn is not None:
+        options.trouble = [in_turn(options.trouble, options.trouble_in_turn)]
     return options

@@ -50,6 +50,15 @@ class Connection:
         self.count += 1
         return reply
 
+    def close(self) -> None:
+        """Close the connection."""
+        self._channel.close()
+
+    def call_another_method(self) -> None:
+        """Raises NoTrainer: there is none but `Exchange`."""
+        self._call = self._channel.unary_unary(f"{EXCHANGE}Twice")
+        self.exchange(b"")
+
     def send_last(self, request: bytes) -> None:
         """Whether it arrives or not: the player leaves."""
         try:

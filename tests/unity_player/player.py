@@ -16,7 +16,7 @@ from tests.unity_player.arguments import CAPABILITIES, Options
 from tests.unity_player.connection import Connection
 from tests.unity_player.log import Log
 from tests.unity_player.messages import Acts, Brain, Said, Speech, read_actions
-from tests.unity_player.trouble import Trouble
+from tests.unity_player.trouble import PROCESS, Trouble
 from tests.unity_player.worlds import World, make_world
 
 OK, CLOSED = 200, 400
@@ -158,6 +158,11 @@ class Player:
             self._has_to_leave = True
         if trouble.kind in {"leave", "again"}:
             return self._before
+        if trouble.kind == "cut":
+            self._connection.close()
+            PROCESS["hang"]("")
+        if trouble.kind == "method":
+            self._connection.call_another_method()
         return trouble.happen(content)
 
     def _may_have_trouble(self) -> bool:

@@ -3,6 +3,8 @@
 KIND@REQUEST is one of:
 
     crash       by a segmentation fault        kill            by SIGKILL
+    abort       by SIGABRT                     cut             closes the connection, and never speaks again
+    method      is called that no trainer has, which ends the player as gRPC's other errors do
     exit:CODE   without a word                 leave           as a player does whose user ends it
     hang        and never speaks again         garbage         bytes that are no message
     lists       bytes that are no agents       silent          a message without output
@@ -17,11 +19,13 @@ Each happens before that request is sent, or to it.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
 
@@ -56,9 +60,18 @@ def trouble(words: str) -> Trouble:
     """For KIND@REQUEST or KIND:DETAIL@REQUEST. Raises ValueError where there is no such trouble."""
     name, _, request = words.partition("@")
     kind, _, detail = name.partition(":")
-    if kind not in {*PROCESS, *CHANGES, "garbage", "silent", "leave", "again"}:
+    if kind not in {*PROCESS, *CHANGES, "garbage", "silent", "leave", "again", "cut", "method"}:
         raise ValueError(f"no such trouble: {kind}")
     return Trouble(kind, int(request), detail)
+
+
+def in_turn(troubles: Sequence[Trouble], file: Path) -> Trouble:
+    """The next one, with the first after the last. file: counts how often it was asked for, by any process."""
+    with file.open("ab") as count:
+        fcntl.flock(count, fcntl.LOCK_EX)
+        number = count.seek(0, os.SEEK_END)
+        count.write(b".")
+    return troubles[number % len(troubles)]
 
 
 def _signal(number: signal.Signals) -> Callable[[str], None]:
@@ -122,6 +135,7 @@ def _no_list(lists: dict[str, bytes], name: str) -> None:
 
 PROCESS: dict[str, Callable[[str], None]] = {
     "crash": _signal(signal.SIGSEGV),
+    "abort": _signal(signal.SIGABRT),
     "kill": _signal(signal.SIGKILL),
     "exit": _exit,
     "hang": _hang,
