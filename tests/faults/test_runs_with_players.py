@@ -1,0 +1,116 @@
+"""Whole runs whose Unity players are killed and stopped, and that are killed themselves, by the real command line."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from rl_tui.engine.session.messages import CheckpointSaved, EnvironmentRestarted, EnvironmentRestarting, RunStateChanged
+from tests.end_to_end.program import events_of, finish, read_until, start
+from tests.end_to_end.test_unity import UNENDING, players_of
+from tests.sampling.driving import survivors
+from tests.sampling.pools.test_leaks import shared_files
+from tests.unity_player.executable import make_player
+
+SIGNALS = signal.SIGKILL, signal.SIGSEGV, signal.SIGSTOP
+NO_LIMIT = ["--max-lifetime-restarts", "-1", "--restarts-rate-limit-n", "-1"]
+
+
+@contextlib.contextmanager
+def train(
+    folder: Path, *flags: str, arguments: Sequence[str] = ("--slow-step", "0.005")
+) -> Iterator[subprocess.Popen[str]]:
+    """A run in three players that ends only when it is told to."""
+    (folder / "3DBall.yaml").write_text(UNENDING)
+    make_player(folder, *arguments)
+    names = ["--no-ui", "--run-id", "u1", "--env=./player", "--num-envs", "3", "--timeout-wait", "5"]
+    training = start("3DBall.yaml", *names, *NO_LIMIT, *flags, folder=folder)
+    try:
+        yield training
+    finally:
+        training.kill()
+        training.communicate()
+
+
+class Violence(threading.Thread):
+    """Sends a signal to a random player about every two seconds, and Ctrl-C to the run in the end."""
+
+    def __init__(self, training: subprocess.Popen[str], folder: Path, seconds: float) -> None:
+        super().__init__()
+        self._training, self._folder = training, folder
+        self._end = time.monotonic() + seconds
+        self._luck = random.Random(3)
+        self.num_sent = 0
+
+    def run(self) -> None:
+        """Until the end, or that of the run."""
+        pause = threading.Event()
+        while time.monotonic() < self._end and self._training.poll() is None:
+            if players := players_of(self._folder):
+                with contextlib.suppress(psutil.Error):
+                    psutil.Process(self._luck.choice(players)).send_signal(self._luck.choice(SIGNALS))
+                    self.num_sent += 1
+            pause.wait(self._luck.uniform(0.5, 3.5))
+        self._training.send_signal(signal.SIGINT)
+
+
+def kill(training: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Kill a run; which of its processes still run two seconds later."""
+    processes = psutil.Process(training.pid).children(recursive=True)
+    assert len(processes) >= 5, "three workers and their players, of whom one may not have been started again"
+    training.kill()
+    return survivors(processes, seconds=2)
+
+
+def test_a_killed_run_leaves_no_player_not_even_one_that_ignores_it(tmp_path: Path) -> None:
+    files = shared_files()
+    with train(tmp_path, arguments=("--stays-alive", "--refuses-to-quit", "--slow-step", "0.01")) as training:
+        read_until(training, "Mean Reward")
+        stopped, killed, _ = map(psutil.Process, players_of(tmp_path))
+        stopped.suspend()
+        killed.kill()
+        read_until(training, "restart 1: .* was killed by SIGKILL")
+        assert kill(training) == []
+    assert (players_of(tmp_path), shared_files()) == ([], files)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(400)
+def test_a_run_whose_players_are_killed_for_a_minute_saves_everything_and_resumes(tmp_path: Path) -> None:
+    files = shared_files()
+    with train(tmp_path) as training:
+        said = read_until(training, "Mean Reward")
+        violence = Violence(training, tmp_path, 60)
+        violence.start()
+        exit_code, stdout, stderr = finish(training, 120)
+        violence.join()
+    assert (exit_code, stderr) == (130, ""), said + stdout
+    assert (players_of(tmp_path), shared_files()) == ([], files)
+    events = events_of(tmp_path / "results/u1")
+    restarts = [event for event in events if isinstance(event, EnvironmentRestarting)]
+    again = [event for event in events if isinstance(event, EnvironmentRestarted)]
+    saved = [event for event in events if isinstance(event, CheckpointSaved)][-1]
+    print(f"{violence.num_sent} signals, {len(restarts)} restarts, saved at step {saved.step}")
+    assert violence.num_sent >= 15
+    assert len(restarts) >= violence.num_sent / 3, "some signals reach a player that is stopped already"
+    assert {event.worker for event in again} == {0, 1, 2}
+    assert isinstance(events[-1], RunStateChanged)
+    assert (events[-1].state, events[-1].exit_code) == ("stopped", 130)
+    steps = [int(step) for step in re.findall(r"Step: (\d+)\.", said + stdout)]
+    assert saved.step >= steps[-1] > steps[0]
+
+    with train(tmp_path, "--resume") as training:
+        assert f" from step {saved.step} of" in read_until(training, "from step")
+        read_until(training, "Mean Reward")
+        assert kill(training) == []
+    assert (players_of(tmp_path), shared_files()) == ([], files)
