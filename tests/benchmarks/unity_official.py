@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
+from tests.benchmarks.peer_python import fault_of
 from tests.benchmarks.tables import table
 from tests.unity_player.executable import make_player
 from tests.unity_player.images import SIGNATURE
@@ -288,6 +289,8 @@ def main() -> int:
     parser.add_argument("--python", type=Path, required=True)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
+    if fault := fault_of(options.python, "mlagents_envs.environment"):
+        parser.error(f"--python {fault}")
     rows, num_wrong = [], 0
     for scenario in SCENARIOS:
         if options.only in scenario.name:

@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
+from tests.benchmarks.peer_python import fault_of
 from tests.benchmarks.tables import table, verdict
 from tests.unity_player.executable import ROOT, make_player
 
@@ -153,7 +154,10 @@ def main() -> int:
     if not chosen.peer:
         print(_row("rl-tui", [train(ours, chosen.steps, seed) for seed in range(chosen.rounds)]))
         return 0
-    peer = [Path(chosen.peer, "bin", "python"), Path(__file__).with_name("unity_run_peer.py")]
+    python = Path(chosen.peer, "bin", "python")
+    if fault := fault_of(python, "mlagents.trainers.learn"):
+        parser.error(f"--peer: its bin/python {fault}")
+    peer = [python, Path(__file__).with_name("unity_run_peer.py")]
     pairs = [(train(ours, chosen.steps, seed), train(peer, chosen.steps, seed)) for seed in range(chosen.rounds)]
     speed = statistics.median(own.steps_per_second / other.steps_per_second for own, other in pairs)
     cpu = statistics.median(own.cpu_per_step / other.cpu_per_step for own, other in pairs)
