@@ -30,6 +30,7 @@ from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.memory import keep_freed_memory
 from rl_tui.engine.running.preflight import require_writers
 from rl_tui.engine.running.record import RunRecord
+from rl_tui.engine.running.restoring import resumed_step
 from rl_tui.engine.running.run import limit_threads
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.threads import Control, UiPriority
@@ -83,7 +84,8 @@ class Workbench:
             self._source = plan.source
             for note in notes:
                 self.bus.log("info", "run", note)
-            self._pool = self._make_pool(plan)
+            step = resumed_step(self.folder, plan.config.checkpoint_settings)
+            self._pool = self._make_pool(plan, step)
             leaving.callback(self._close_pool)
             self._pool.start()
             self.spec = only_spec(plan, self._pool)
@@ -123,8 +125,8 @@ class Workbench:
         self.write_events()
         leaving.callback(self._end)
 
-    def _make_pool(self, plan: LearnerPlan) -> EnvironmentPool:
-        return make_pool(plan.source, plan.config.env_settings, self.folder.run_logs)
+    def _make_pool(self, plan: LearnerPlan, step: int) -> EnvironmentPool:
+        return make_pool(plan.source, plan.config.env_settings, self.folder.run_logs, step)
 
     def begin(self) -> None:
         """Environments begin new episodes; experience that was not passed on is dropped."""
@@ -140,7 +142,7 @@ class Workbench:
         """The same after an interruption at any moment, which worker processes do not survive."""
         if self._pool.pids:
             self._close_pool()
-            self._pool = self._make_pool(self.plan)
+            self._pool = self._make_pool(self.plan, self.behavior.learner.step)
             self._pool.start()
         self.begin()
 

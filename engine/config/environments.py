@@ -4,7 +4,7 @@ A kind is the word before the colon. Those built in are in engine/sampling/envir
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, create_model
 
@@ -29,6 +29,11 @@ class EnvironmentSettings(PluginSettings):
     def runs_user_code(cls, name: str) -> bool:
         """Whether looking up the name after the colon imports modules that may take long."""
         return True
+
+    def with_later_seed(self, shift: int) -> Self:
+        """For instances that are made after a restart or by a resumed run: a seed that is larger by `shift`, where
+        these settings have one."""
+        return self
 
 
 class OpenArguments(EnvironmentSettings):

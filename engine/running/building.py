@@ -43,7 +43,7 @@ from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes, size_text
-from rl_tui.engine.running.restoring import Restorer
+from rl_tui.engine.running.restoring import Restorer, resumed_step
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
 from rl_tui.engine.running.summaries import LearnerSettings
 from rl_tui.engine.running.threads import Control, UiPriority
@@ -159,11 +159,25 @@ class Builder:
         has_workers = settings.num_workers > 0 or is_of_unity(source.env)
         start_seconds = None if has_workers else max(START_SECONDS, settings.timeout_wait)
         output = self._folder.output
-        names, make = environment.behaviors, partial(make_pool, source, settings, self._folder.run_logs)
+        names, run_logs = environment.behaviors, self._folder.run_logs
         maker = _EnvironmentBehaviors(self, environment, index, saver)
         return EnvironmentWorker(
-            source.env, make, maker, seed, self._bus, self._ui_priority, output, start_seconds, names
+            source.env,
+            lambda: make_pool(source, settings, run_logs, self._reached_step),
+            maker,
+            seed,
+            self._bus,
+            self._ui_priority,
+            output,
+            start_seconds,
+            names,
         )
+
+    @property
+    def _reached_step(self) -> int:
+        """The largest step of a behavior by now; before there are any, the one that the run resumes from."""
+        steps = [learner.step for learner in list(self.learners.values())]
+        return max(steps) if steps else resumed_step(self._folder, self._config.checkpoint_settings)
 
     def require_behaviors(self, environment: NamedEnvironment, specs: Mapping[str, BehaviorSpec]) -> None:
         """A warning names the behaviors of the file that are not there yet. Raises ConfigError where none is."""

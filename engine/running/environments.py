@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -108,8 +108,12 @@ def _kwargs_of(kwargs: Mapping[str, object], behavior: str) -> Mapping[str, obje
     return own
 
 
-def make_pool(source: EnvironmentSource, settings: EnvSettings, run_logs: Path) -> EnvironmentPool:
-    """A new pool of `num_envs` copies: in worker processes, which log to that folder, or in this process."""
+def make_pool(source: EnvironmentSource, settings: EnvSettings, run_logs: Path, first_step: int) -> EnvironmentPool:
+    """A new pool of `num_envs` copies: in worker processes, which log to that folder, or in this process.
+
+    first_step: at which training begins or resumes. It is added to the seeds of players, as it is to those of resets.
+    """
+    source = replace(source, seed_shift=first_step)
     quota = partial(
         RestartQuota,
         settings.max_lifetime_restarts,

@@ -19,7 +19,7 @@ from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoint_format import Checkpoint, read
-from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys
+from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys, trained_behaviors
 from rl_tui.engine.storage.replay_buffer_file import read_replay_buffer
 from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.version import VERSION
@@ -117,6 +117,18 @@ class Restorer:
             written_by = checkpoint.program_version
             self._bus.log("warning", name, f"{checkpoint.path} was written by version {written_by}, this is {VERSION}")
         self._bus.log("info", name, f"loaded {checkpoint.path}")
+
+
+def resumed_step(folder: RunFolder, settings: CheckpointSettings) -> int:
+    """The largest step that a behavior of the run has reached, as its checkpoints say; 0 where none resumes.
+
+    Known before there are environments, and so before any checkpoint is loaded. folder: open.
+    """
+    if not folder.is_resumed or settings.inference:
+        return 0
+    names = trained_behaviors(folder.path)
+    stores = [CheckpointStore(folder.behavior(name).checkpoints, name, 0) for name in names]
+    return max((checkpoint.step for store in stores for checkpoint in store.list()), default=0)
 
 
 def load_trainer(trainer: CheckedTrainer, state: State, checkpoint: Checkpoint) -> None:

@@ -44,6 +44,11 @@ def said_by_players(run_logs: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 
+def seeds_of_players(results: Path) -> list[int]:
+    """What they were told, in the order of their logs."""
+    return [int(str(each["seed"])) for each in said_by_players(results / "run_logs") if "seed" in each]
+
+
 def players_of(folder: Path) -> list[int]:
     """The processes that run the players of that folder."""
     found = []
@@ -65,6 +70,7 @@ def test_players_train_with_the_flags_of_mlagents_learn_and_one_that_crashes_is_
         "--width=90",
         "--num-areas",
         "2",
+        "--seed=7",
     ]
     flags += ["--set", "env_settings.training_analytics=true"]
     trouble = ["--env-args", "--trouble", "kill@10", "--trouble-once", "once", "--slow-step", "0.01", "--level", "3"]
@@ -87,15 +93,17 @@ def test_players_train_with_the_flags_of_mlagents_learn_and_one_that_crashes_is_
     }
     assert {each["num_areas"] for each in said if "num_areas" in each} == {2}
     assert len({each["port"] for each in said if "port" in each}) == 2
+    assert sorted(seeds_of_players(results)) == sorted([7, 8, 7 + restarting.worker + 2])
     assert players_of(folder) == []
 
-    longer = ["--resume", "--set", "behaviors.3DBall.max_steps=11000"]
+    longer = ["--resume", "--seed=7", "--set", "behaviors.3DBall.max_steps=11000"]
     exit_code, stdout, stderr = run(
         "3DBall.yaml", "--no-ui", "--run-id", "u1", "--env=./player", *longer, folder=folder
     )
     assert (exit_code, stderr) == (0, ""), stdout
     last = [event for event in events_of(results) if isinstance(event, CheckpointSaved)][-1]
     assert last.step >= 11000
+    assert max(seeds_of_players(results)) >= 7 + 10000, "other episodes than before"
 
     exit_code, stdout, stderr = run("evaluate", "u1", "--episodes", "3", "--onnx", folder=folder)
     assert (exit_code, stderr) == (0, ""), stdout

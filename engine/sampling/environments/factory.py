@@ -35,7 +35,8 @@ class EnvironmentSource:
     """What a run's instances are made from: the environment's name and arguments.
 
     metrics: keys of `info` that are reported as statistics. drawn: how instances render, if they can. first_copy: the
-    number of the first copy among all copies of the run.
+    number of the first copy among all copies of the run. seed_shift: what is added to the seeds that instances are made
+    with, so that those made later do not repeat the episodes of the first ones.
     """
 
     env: str
@@ -44,6 +45,7 @@ class EnvironmentSource:
     metrics: tuple[str, ...] = ()
     drawn: Drawn = "no"
     first_copy: int = 0
+    seed_shift: int = 0
 
     def make(self, first: int, count: int) -> list[Environment]:
         """Instances that hold `count` copies, the first of which is number `first` of this source's."""
@@ -56,7 +58,7 @@ class EnvironmentSource:
 
     def _make(self, copies: range) -> list[Environment]:
         """The instances of these copies of the run, which measure nothing yet."""
-        return make_environments(self.env, self.behavior, copies, self.kwargs, self.drawn)
+        return make_environments(self.env, self.behavior, copies, self.kwargs, self.drawn, self.seed_shift)
 
     @property
     def has_one_behavior(self) -> bool:
@@ -91,6 +93,7 @@ class EnvironmentSource:
             "metrics": list(self.metrics),
             "drawn": self.drawn,
             "first_copy": self.first_copy,
+            "seed_shift": self.seed_shift,
         }
 
     @staticmethod
@@ -102,11 +105,12 @@ class EnvironmentSource:
         assert isinstance(metrics, list)
         env, behavior = str(fields["env"]), str(fields["behavior"])
         drawn, first_copy = cast(Drawn, fields["drawn"]), cast(int, fields["first_copy"])
-        return EnvironmentSource(env, behavior, kwargs, tuple(map(str, metrics)), drawn, first_copy)
+        seed_shift = cast(int, fields["seed_shift"])
+        return EnvironmentSource(env, behavior, kwargs, tuple(map(str, metrics)), drawn, first_copy, seed_shift)
 
 
 def make_environments(
-    env: str, behavior: str, copies: range, kwargs: Mapping[str, object], drawn: Drawn = "no"
+    env: str, behavior: str, copies: range, kwargs: Mapping[str, object], drawn: Drawn = "no", seed_shift: int = 0
 ) -> list[Environment]:
     """Instances that together hold these copies of the environment that `env` names.
 
@@ -115,7 +119,7 @@ def make_environments(
     planned kinds, PluginError.
     """
     kind, arguments, name = _find(env)
-    settings = arguments_of(env, arguments, kwargs)
+    settings = arguments_of(env, arguments, kwargs).with_later_seed(seed_shift)
     _require(kind, env, name)
     if drawn != "no":
         settings = kind.to_draw(name, settings, may_be_text=drawn == "as frames or text")

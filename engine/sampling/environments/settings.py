@@ -1,6 +1,6 @@
 """The kinds of environments that are built in. Their arguments are checked where they are made."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pydantic import JsonValue, SerializerFunctionWrapHandler, model_serializer
 
@@ -58,9 +58,9 @@ class UnitySettings(UnityArguments):
     """Players built with Unity, as unity:PATH or just PATH, and the Editor, as unity:editor.
 
     The run adds what env_settings and engine_settings have. seed: of copy 0; that of copy i is i more, and so is its
-    port. is_port_fixed: base_port was chosen by the user, and no other port will do. log_folder: an absolute path, null
-    for no log. shows_output: what the player prints goes into the log of its worker process. analytics: what
-    copy 0 receives of the training; null: nothing.
+    port; the Editor takes the seed of a reset. is_port_fixed: base_port was chosen by the user, and no other port will
+    do. log_folder: an absolute path, null for no log. shows_output: what the player prints goes into the log of its
+    worker process. analytics: what copy 0 receives of the training; null: nothing.
     """
 
     implementation: ClassVar = "rl_tui.engine.sampling.environments.unity.kind:UnityKind"
@@ -93,3 +93,7 @@ class UnitySettings(UnityArguments):
     def runs_user_code(cls, name: str) -> bool:
         """Only when a player is started."""
         return False
+
+    def with_later_seed(self, shift: int) -> Self:
+        """A player takes a seed when it connects, and none at a reset."""
+        return self.model_copy(update={"seed": self.seed + shift})

@@ -177,11 +177,12 @@ class ProcessPool:
 
     def _restart(self, worker: WorkerProcess, failure: InstanceFailure) -> None:
         """Kill a worker and start it again, without waiting until it is ready. Raises the failure where it may not."""
-        self._restarts.admit(worker.index, self._instances_of(worker), failure)
+        instances = self._instances_of(worker)
+        self._restarts.admit(worker.index, instances, failure)
         self._poll.unregister(worker.replies)
         del self._by_replies[worker.replies]
         worker.end(0.0)
-        self._workers[worker.index] = worker.successor()
+        self._workers[worker.index] = worker.successor(self._seeds.shift(instances[0]))
         try:
             self._begin(self._workers[worker.index])
         except OSError as error:  # no process or descriptor is left

@@ -77,8 +77,12 @@ class Seeds:
         """Instance i is reset with seed + i."""
         self._first, self._counts = seed, [0] * num_instances
 
+    def shift(self, instance: int) -> int:
+        """How much larger the seed of this instance's next reset is than that of its first one."""
+        return self._counts[instance] * len(self._counts)
+
     def next(self, instance: int) -> int | None:
         """The seed of this instance's next reset."""
-        count = self._counts[instance]
+        shift = self.shift(instance)
         self._counts[instance] += 1
-        return None if self._first is None else self._first + instance + count * len(self._counts)
+        return None if self._first is None else self._first + instance + shift

@@ -8,7 +8,7 @@ import re
 import select
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, cast
 
@@ -50,13 +50,14 @@ class WorkerPlan:
 class WorkerProcess:
     """One worker and its instances, numbered from 0 here. Owned by the pool's thread."""
 
-    def __init__(self, plan: WorkerPlan, answers: Answers | None = None) -> None:
-        """answers: what is known of the instances before they are made."""
+    def __init__(self, plan: WorkerPlan, answers: Answers | None = None, seed_shift: int = 0) -> None:
+        """answers: what is known of the instances before they are made. seed_shift: added to the seeds they get."""
         self.index = plan.index
         self.answers = answers or Answers(plan.source.metrics)
         self.is_ready = False  # the instances are made
         self.first_instance: int | None = None
         self._plan = plan
+        self._seed_shift = seed_shift
         self._child = Child(plan.niceness, plan.variables)
         self._unsent: list[Record] = []
         self._sent_ns = 0  # when the last request was sent
@@ -66,9 +67,9 @@ class WorkerProcess:
         self._awaits = ""  # what the user has to do before a call can return
         self._stopped: list[InstanceStopped] = []
 
-    def successor(self) -> WorkerProcess:
-        """A worker, not yet started, that makes the same instances under the same numbers."""
-        worker = WorkerProcess(self._plan, self.answers.successor())
+    def successor(self, seed_shift: int) -> WorkerProcess:
+        """A worker, not yet started, that makes the same instances under the same numbers, with later seeds."""
+        worker = WorkerProcess(self._plan, self.answers.successor(), seed_shift)
         worker.first_instance = self.first_instance
         return worker
 
@@ -91,6 +92,7 @@ class WorkerProcess:
         """Begin to make the instances; their output goes to `log`, or nowhere. Raises OSError."""
         self._child.start()
         (first, count), source = self._plan.copies, self._plan.source
+        source = replace(source, seed_shift=source.seed_shift + self._seed_shift)
         numbers: dict[str, Json] = {"first": first, "count": count, "worker": self.index}
         request: Json = {**numbers, "source": source.to_json(), "log": str(log) if log else os.devnull}
         self._unsent.append(Record(Kind.BEGIN, payload=request))

@@ -19,6 +19,7 @@ from rl_tui.engine.sampling.failures import InstanceStopped
 from tests.sampling.unity.playing import BALL, free_port, play, playing, unity_settings, wait_until, zeros
 from tests.unity_player.connection import EXCHANGE
 from tests.unity_player.executable import make_player
+from tests.unity_player.log import notes
 
 
 @pytest.fixture
@@ -66,6 +67,16 @@ def test_the_editor_may_be_stopped_and_started_as_often_as_its_user_likes(
     with press_play(tmp_path):
         play(editor, 3)
         editor.close()
+
+
+def test_each_connection_has_the_seed_of_the_reset_that_waited_for_it(editor: UnityEnvironment, tmp_path: Path) -> None:
+    for seed in (40, None):
+        log = tmp_path / f"{seed}.log"
+        with press_play(tmp_path, "-logFile", str(log)) as process:
+            editor.reset(seed)
+            process.terminate()
+            play_until_stopped(editor)
+        assert notes(log)[1]["seed"] == (seed or 0)
 
 
 def test_the_user_is_asked_to_press_play_while_a_reset_waits(editor: UnityEnvironment, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ class UnityEnvironment:
         self._settings = settings
         self._analytics = settings.analytics if number == 0 else None
         self._reports: AnalyticsReports | None = None  # of the connection, if they are wanted
-        self._seed = (settings.seed + number) % _MOST_SEED
+        self._seed = settings.seed + number
         self._notes = Notes()
         self._awaits = ""
         self._channels = Channels(make_channels(settings.side_channels), self._notes.warn)
@@ -56,7 +56,7 @@ class UnityEnvironment:
             self._exchange.open()
             self._client.start()
             if path is not None:
-                self._first = self._begin()
+                self._first = self._begin(self._seed)
         except BaseException:
             self.close()
             raise
@@ -85,12 +85,14 @@ class UnityEnvironment:
         self._channels.set_parameter(name, value)
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
-        """The first steps of every agent. Unity takes its seed when it connects, and none later."""
+        """The first steps of every agent. Unity takes a seed when it connects, and none later."""
         if self._first is not None:
             first, self._first = self._first, None
             return first
         try:
-            return self._begin() if self._behaviors is None else self._reset(self._behaviors)
+            if self._behaviors is None:
+                return self._begin(self._seed if seed is None else seed)
+            return self._reset(self._behaviors)
         except InstanceStopped:
             self._disconnect()
             raise
@@ -113,13 +115,13 @@ class UnityEnvironment:
         self._client.end()
         self._exchange.stop()
 
-    def _begin(self) -> dict[str, Steps]:
+    def _begin(self, seed: int) -> dict[str, Steps]:
         """Wait for the client, and get to know it. Its first steps."""
         self._channels.forget()
         self._awaits = self._client.awaits
         greeting = handshake.read_greeting(self._conversation.receive(self._deadline()))
         self._awaits = ""
-        self._conversation.say(handshake.introduction(self._seed, self._settings.num_areas))
+        self._conversation.say(handshake.introduction(seed % _MOST_SEED, self._settings.num_areas))
         self._conversation.receive(self._deadline())
         for line in handshake.consequences(greeting.capabilities):
             self._notes.warn(line)
