@@ -37,6 +37,7 @@ from rl_tui.engine.running.environments import (
     make_pool,
     make_pool_apart,
     named_environments,
+    quota_of,
     settings_of,
 )
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
@@ -338,7 +339,9 @@ class Builder:
         return Evaluator(
             settings,
             spec.name,
-            lambda: make_pool_apart(own_source, own_source.make, num_copies, environment.timeout_wait),
+            lambda: make_pool_apart(
+                own_source, own_source.make, num_copies, environment.timeout_wait, quota_of(environment)
+            ),
             make_policy(spec, network, config.hyperparameters.squashes_actions, derived_seed(self._seed, index, 2)),
             derived_seed(self._seed, index, 3),
             self._bus,

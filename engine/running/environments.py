@@ -113,13 +113,7 @@ def make_pool(source: EnvironmentSource, settings: EnvSettings, run_logs: Path, 
 
     first_step: at which training begins or resumes. It is added to the seeds of players, as it is to those of resets.
     """
-    source = replace(source, seed_shift=first_step)
-    quota = partial(
-        RestartQuota,
-        settings.max_lifetime_restarts,
-        settings.restarts_rate_limit_n,
-        settings.restarts_rate_limit_period_s,
-    )
+    source, quota = replace(source, seed_shift=first_step), quota_of(settings)
     if is_of_unity(source.env):
         return player_pool(source, settings.num_envs, settings.timeout_wait, run_logs, quota)
     if settings.num_workers:
@@ -133,11 +127,21 @@ def make_pool_apart(
     make: Callable[[int, int], Sequence[Environment]],
     num_copies: int,
     timeout_wait: float,
+    make_quota: MakeQuota | None = None,
 ) -> EnvironmentPool:
-    """A new pool apart from training: by `make` in this process, except for Unity players."""
+    """A new pool apart from training: by `make` in this process, except for Unity players.
+
+    make_quota: how often each player that fails is started again; None: never.
+    """
     if is_of_unity(source.env):
-        return player_pool(source, num_copies, timeout_wait)
+        return player_pool(source, num_copies, timeout_wait, make_quota=make_quota)
     return SerialPool(source.env, make, num_copies)
+
+
+def quota_of(settings: EnvSettings) -> MakeQuota:
+    """How often each worker of a pool may be restarted."""
+    lifetime, rate_n = settings.max_lifetime_restarts, settings.restarts_rate_limit_n
+    return partial(RestartQuota, lifetime, rate_n, settings.restarts_rate_limit_period_s)
 
 
 def player_pool(

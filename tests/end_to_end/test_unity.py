@@ -98,15 +98,17 @@ def test_players_train_with_the_flags_of_mlagents_learn_and_one_that_crashes_is_
 
     longer = ["--resume", "--seed=7", "--set", "behaviors.3DBall.max_steps=11000"]
     exit_code, stdout, stderr = run(
-        "3DBall.yaml", "--no-ui", "--run-id", "u1", "--env=./player", *longer, folder=folder
+        "3DBall.yaml", "--no-ui", "--run-id", "u1", "--env=./player", *longer, *trouble, folder=folder
     )
     assert (exit_code, stderr) == (0, ""), stdout
     last = [event for event in events_of(results) if isinstance(event, CheckpointSaved)][-1]
     assert last.step >= 11000
     assert max(seeds_of_players(results)) >= 7 + 10000, "other episodes than before"
 
+    (folder / "once").unlink()  # its player is killed, too
     exit_code, stdout, stderr = run("evaluate", "u1", "--episodes", "3", "--onnx", folder=folder)
-    assert (exit_code, stderr) == (0, ""), stdout
+    assert exit_code == 0, stdout + stderr
+    assert re.fullmatch(r"unity:.* killed by SIGKILL.*; worker 0 is started again \(restart 1\)\n", stderr)
     assert re.search(r"^episodes +3$", stdout, re.MULTILINE)
     assert players_of(folder) == []
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -238,3 +240,22 @@ class Uneven:
         if not self._group_reward:
             return None, None
         return np.full(len(rewards), 5), rewards * np.float32(self._group_reward)
+
+
+class MortalUneven(Uneven):
+    """An Uneven whose process ends at its fourth step, unless the folder has a file `died`; then the ids are others."""
+
+    def __init__(self, folder: str, lengths: list[int]) -> None:
+        super().__init__(tuple(lengths))
+        self._mark = Path(folder) / "died"
+        self._is_last_life = self._mark.exists()
+        if self._is_last_life:
+            self._ids = self._ids + 10
+        self._count = 0
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._count += 1
+        if self._count == 4 and not self._is_last_life:
+            self._mark.touch()
+            os._exit(7)
+        return super().step(actions)

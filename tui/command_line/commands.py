@@ -132,6 +132,7 @@ def evaluate(arguments: command_arguments.EvaluateArguments) -> int:
             record=record,
         ),
         Progress(arguments.episodes).on_return if arguments.shows_progress else ignore_return,
+        lambda level, text: write_stderr(text) if level in ("warning", "error") else None,
     )
     for reason in played.skipped:
         write_stderr(f"a checkpoint was skipped: {reason}")

@@ -5,7 +5,7 @@ Shapes: N agents that wait, M memory columns, E episodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.running.evaluation.player import Player
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.numbering import ids_of_instance
 from rl_tui.engine.specs import BehaviorSpec, Int64, Policy, Steps
 
 AWAITED_STEPS = 100_000  # of an environment without the behavior that is played
@@ -71,6 +72,7 @@ def play(
 ) -> Scores | None:
     """Play that many episodes of `behavior`, from a reset of every instance with `seed`; None when interrupted.
 
+    Episodes of an instance that is lost do not count, and are replaced by others.
     policy_for: called once for every behavior in the pool, as it appears; it may raise. should_continue: called at
     every step. on_steps: called with each instance that has stepped and the steps of `behavior` in it, None without
     any, before any agent acts. on_return: called with the return of each episode that counts, as it ends. Raises
@@ -81,6 +83,7 @@ def play(
     pool.reset(seed)
     while should_continue():
         arrived = dict(pool.receive(RECEIVE_SECONDS))
+        _abandon_lost(pool, tally, players.values())
         for name in [name for name in pool.specs if name not in players]:
             players[name] = Player(policy_for(pool.specs[name]))
         for instance, behaviors in arrived.items():
@@ -97,6 +100,14 @@ def play(
             waiting = {name: steps.decisions for name, steps in behaviors.items() if len(steps.decisions.agent_ids)}
             pool.send(instance, {name: players[name].act(decisions) for name, decisions in waiting.items()})
     return None
+
+
+def _abandon_lost(pool: EnvironmentPool, tally: _Tally, players: Iterable[Player]) -> None:
+    """Drop the episodes, and the memories, of agents whose instances were lost."""
+    for instance in pool.pop_lost():
+        tally.abandon(ids_of_instance(tally.agents, instance, pool.num_instances))
+        for player in players:
+            player.forget(ids_of_instance(player.agents, instance, pool.num_instances))
 
 
 @dataclass(slots=True)
@@ -120,6 +131,7 @@ class _Tally:
         self._share = self._num_odd = 0  # episodes of each agent, and agents with one more
         self._num_left = num_episodes  # to begin
         self._shares: dict[int, int] = {}  # episodes that an agent may still begin
+        self._spare: list[int] = []  # shares of agents that were lost, for those in their place; the largest is last
         self._playing: dict[int, _Episode] = {}  # by agent
         self._counted: list[_Episode] = []
         self._num_open = num_episodes  # to end
@@ -145,6 +157,22 @@ class _Tally:
             else:
                 self._begin(agent)
 
+    @property
+    def agents(self) -> Int64:
+        """Those that have begun an episode."""
+        return np.array(list(self._shares), np.int64)
+
+    def abandon(self, agents: Int64) -> None:
+        """These are lost with their episodes. Those in their place, whose ids may be others, play them again."""
+        for agent in agents.tolist():
+            left, episode = self._shares.pop(agent), self._playing.pop(agent, None)
+            if episode is not None and episode.is_counted:
+                self._counted = [each for each in self._counted if each is not episode]
+                self._num_left += 1
+                left += 1
+            self._spare.append(left)
+        self._spare.sort()
+
     def scores(self) -> Scores:
         """Their returns and lengths."""
         returns = np.array([episode.total for episode in self._counted])
@@ -154,7 +182,8 @@ class _Tally:
         if not self._shares:
             self._share, self._num_odd = divmod(self._num_episodes, max(1, self._num_agents()))
         if agent not in self._shares:
-            self._shares[agent] = self._share + (len(self._shares) < self._num_odd)
+            share = self._share + (len(self._shares) < self._num_odd)
+            self._shares[agent] = self._spare.pop() if self._spare else share
         episode = _Episode(self._num_left > 0 and self._shares[agent] > 0)
         self._playing[agent] = episode
         if episode.is_counted:

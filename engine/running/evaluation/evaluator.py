@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from rl_tui.engine.config.behavior import EvaluationSettings
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure
+from rl_tui.engine.running.environment_reports import lines_of_reports
 from rl_tui.engine.running.evaluation.episodes import Scores, play
 from rl_tui.engine.running.watching.policy import LatestPolicy, MakePolicy
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
@@ -106,6 +107,11 @@ class Evaluator:
             self.pool.close()
             self.pool = None
 
+    def _log_reports(self) -> None:
+        assert self.pool is not None
+        for level, text in lines_of_reports(self.pool):
+            self._bus.log(level, self._behavior, f"evaluation: {text}")
+
     def _play(self, weights: Weights, should_continue: Callable[[], bool]) -> Scores | None:
         if self.pool is None:
             self.pool = self._make_pool()
@@ -131,6 +137,7 @@ class Evaluator:
 
         def patient() -> bool:
             nonlocal until
+            self._log_reports()
             if until is not None and time.monotonic() > until:
                 until = None
                 text = f"{self._settings.episodes} episodes of evaluation have taken {PATIENCE_SECONDS:g} s so far"

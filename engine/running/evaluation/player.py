@@ -25,6 +25,11 @@ class Player:
             for agent in agents.tolist():
                 self._memories.pop(agent, None)
 
+    @property
+    def agents(self) -> Int64:
+        """Those with a memory."""
+        return np.array(list(self._memories), np.int64)
+
     def act(self, decisions: DecisionSteps) -> Actions:
         """The actions of the agents that wait."""
         if not self._policy.memory_size:

@@ -20,11 +20,18 @@ from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import make_trainer
 from rl_tui.engine.running.building import derived_seed
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
-from rl_tui.engine.running.environments import NamedEnvironment, make_pool_apart, named_environments, settings_of
+from rl_tui.engine.running.environment_reports import lines_of_reports
+from rl_tui.engine.running.environments import (
+    NamedEnvironment,
+    make_pool_apart,
+    named_environments,
+    quota_of,
+    settings_of,
+)
 from rl_tui.engine.running.evaluation.episodes import Scores, ignore_return, ignore_steps, play
 from rl_tui.engine.running.evaluation.video import VideoRecorder
 from rl_tui.engine.running.restoring import load_actor, load_trainer
-from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.base import Environment, NoteLevel
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
 from rl_tui.engine.storage.checkpoints import CheckpointStore
@@ -65,6 +72,10 @@ class EvaluationResult:
     skipped: tuple[str, ...]
 
 
+def ignore_note(level: NoteLevel, text: str) -> None:
+    """The default of `SavedRun.play` for `on_note`."""
+
+
 class SavedRun:
     """The folder of a run, live or ended. Reads it, and changes nothing."""
 
@@ -74,8 +85,16 @@ class SavedRun:
         self._folder = RunFolder(path.parent.absolute(), path.name)  # an environment may change the working directory
         self._config = load_to_act(path / CONFIGURATION)
 
-    def play(self, request: EvaluationRequest, on_return: Callable[[float], None] = ignore_return) -> EvaluationResult:
-        """Episodes of one behavior, in the environment of the run; `on_return` gets each return. Raises RlTuiError."""
+    def play(
+        self,
+        request: EvaluationRequest,
+        on_return: Callable[[float], None] = ignore_return,
+        on_note: Callable[[NoteLevel, str], None] = ignore_note,
+    ) -> EvaluationResult:
+        """Episodes of one behavior, in the environment of the run. Raises RlTuiError.
+
+        on_return: gets the return of each. on_note: gets lines for the user, also about players that fail.
+        """
         source = self._environment(request.behavior, request.seed).source
         if request.record is not None:
             source = source.showing_frames()
@@ -86,7 +105,14 @@ class SavedRun:
             return made
 
         settings = self._config.env_settings
-        pool = make_pool_apart(source, make, min(settings.num_envs, request.episodes), settings.timeout_wait)
+        num_copies, quota = min(settings.num_envs, request.episodes), quota_of(settings)
+        pool = make_pool_apart(source, make, num_copies, settings.timeout_wait, quota)
+
+        def pass_on_notes() -> bool:
+            for level, text in lines_of_reports(pool):
+                on_note(level, text)
+            return True
+
         with ExitStack() as leaving:
             leaving.callback(pool.close)
             pool.start()
@@ -100,7 +126,9 @@ class SavedRun:
             on_steps = ignore_steps
             if request.record is not None:
                 on_steps = leaving.enter_context(VideoRecorder(request.record, made[0])).add
-            scores = play(pool, policy_for, behavior, request.episodes, request.seed, lambda: True, on_steps, on_return)
+            scores = play(
+                pool, policy_for, behavior, request.episodes, request.seed, pass_on_notes, on_steps, on_return
+            )
         assert scores is not None, "it is never interrupted"
         skipped = tuple(reason for one in acting.values() for reason in one.skipped)
         return EvaluationResult(behavior, acting[behavior].step, acting[behavior].source, scores, skipped)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,10 @@ from rl_tui.engine.running.evaluation.episodes import Scores, play
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.watching.policy import LatestPolicy, PolicySnapshot
 from rl_tui.engine.sampling.environments.base import Environment
-from rl_tui.engine.sampling.environments.factory import make_environments
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource, make_environments
+from rl_tui.engine.sampling.pools.process import ProcessPool
+from rl_tui.engine.sampling.pools.quota import RestartQuota
+from rl_tui.engine.sampling.pools.reports import Restarting
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
@@ -55,6 +60,7 @@ from tests.running.runs import (
 )
 
 PAIR = "tests.running.environments:Pair"
+MORTAL = "tests.running.environments:MortalUneven"
 WATCHED = "tests.running.environments:Watched"
 EVALUATION: dict[str, Any] = {"interval": 200, "episodes": 6}
 SLOW = "6 episodes of evaluation have taken 0.05 s so far; training waits for their end"
@@ -107,6 +113,23 @@ def test_so_many_episodes_count_as_were_asked_for() -> None:
 
 def test_agents_that_come_and_go_are_counted_by_when_they_begin() -> None:
     assert lengths(played(6, Uneven((1, 9), is_reborn=True))) == [1, 1, 1, 1, 1, 9]
+
+
+@pytest.mark.parametrize(("num_episodes", "expected"), [(1, [6]), (7, [1, 1, 2, 2, 6, 6, 6])])
+def test_episodes_that_are_lost_with_their_worker_are_played_again(
+    tmp_path: Path, num_episodes: int, expected: list[int]
+) -> None:
+    source = EnvironmentSource(MORTAL, "Walker", {"folder": str(tmp_path), "lengths": [6, 2, 1]})
+    pool = ProcessPool(source, 1, 1, make_quota=partial(RestartQuota, 1, 1, 60.0))
+    pool.start()
+    try:
+        deadline = time.monotonic() + 60
+        scores = play(pool, lambda spec: Counting(), "Walker", num_episodes, 1, lambda: time.monotonic() < deadline)
+        [restarting, _] = pool.pop_reports()
+    finally:
+        pool.close()
+    assert lengths(scores) == expected
+    assert isinstance(restarting, Restarting)
 
 
 def test_evaluation_ends_at_once_when_it_may_not_go_on() -> None:
