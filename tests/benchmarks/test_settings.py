@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.support import find_unsupported, find_unused, list_warnings
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.sac.settings import SACSettings
+from tests.benchmarks.ball_settings import BEHAVIOR, TRAINERS
+from tests.benchmarks.ball_settings import settings as ball_settings
 from tests.benchmarks.comparison import report
 from tests.benchmarks.peers import RL_TUI, RL_TUI_BFLOAT16, RL_TUI_MEMORY, RL_TUI_THREADED, SB3, Measurement
 from tests.benchmarks.settings import WORKLOADS, configuration
@@ -113,3 +116,9 @@ def test_other_arithmetic_is_judged_apart() -> None:
     said = report("j", measured("j", {SB3: 1, RL_TUI: 1.01, RL_TUI_BFLOAT16: 2.5}), is_quick=False)
     assert "threaded: false: 1.05 x the throughput MISSED (1.01)" in said
     assert "bfloat16: 2 x the throughput reached (2.50)" in said
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_the_settings_of_balls_are_those_of_the_file_of_mlagents(trainer: str, mlagents_data: Path) -> None:
+    file = yaml.safe_load((mlagents_data / "config" / trainer / "3DBall.yaml").read_text())
+    assert {BEHAVIOR: ball_settings(trainer)} == file["behaviors"]

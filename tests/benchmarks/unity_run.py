@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
+from tests.benchmarks.ball_settings import configuration
 from tests.benchmarks.peer_python import fault_of
 from tests.benchmarks.tables import table, verdict
 from tests.unity_player.executable import ROOT, make_player
@@ -32,27 +33,6 @@ SPEED_MARK, CPU_MARK = 3.0, 1 / 3
 NUM_PLAYERS = 4
 ROUNDS = 3
 SAMPLE_SECONDS = 0.1
-CONFIGURATION = """
-behaviors:
-  3DBall:
-    trainer_type: ppo
-    hyperparameters:
-      batch_size: 64
-      buffer_size: 12000
-      learning_rate: 0.0003
-      beta: 0.001
-      epsilon: 0.2
-      lambd: 0.99
-      num_epoch: 3
-      learning_rate_schedule: linear
-    network_settings: {{normalize: true, hidden_units: 128, num_layers: 2, vis_encode_type: simple}}
-    reward_signals:
-      extrinsic: {{gamma: 0.99, strength: 1.0}}
-    keep_checkpoints: 5
-    max_steps: {steps}
-    time_horizon: 1000
-    summary_freq: 12000
-"""
 
 
 @dataclass(frozen=True)
@@ -68,7 +48,7 @@ def train(command: Sequence[str | Path], steps: int, seed: int) -> Cost:
     with TemporaryDirectory(prefix="rl-tui-bench-") as temporary:
         folder = Path(temporary)
         make_player(folder)
-        (folder / "3DBall.yaml").write_text(CONFIGURATION.format(steps=steps))
+        (folder / "3DBall.yaml").write_text(configuration("ppo", max_steps=steps))
         words = [
             f"--base-port={free_ports()}",
             "3DBall.yaml",

@@ -118,19 +118,25 @@ class BallWorld:
 
 
 class BallEnvironment:
-    """The same balls as an environment of this project, without a player."""
+    """The same balls as an environment of this project, without a player.
 
-    def __init__(self, behavior: str = "3DBall", num: int = NUM_AGENTS, max_steps: int = MAX_STEPS) -> None:
+    seed: in place of those that it is reset with; a player, too, keeps the one that it is started with.
+    """
+
+    def __init__(
+        self, behavior: str = "3DBall", num: int = NUM_AGENTS, max_steps: int = MAX_STEPS, seed: int | None = None
+    ) -> None:
         spec = BehaviorSpec(behavior, (ObservationSpec("VectorSensor_size8", (8,)),), ActionSpec(2))
         self.specs = {behavior: spec}
         self.num_agents = {behavior: num}
         self._behavior, self._num, self._max_steps = behavior, num, max_steps
-        self._balls = Balls(num, 0, max_steps)
+        self._is_seeded = seed is not None
+        self._balls = Balls(num, seed or 0, max_steps)
         self._ids = np.arange(num)
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
         """New balls, drawn from the seed if there is one."""
-        if seed is not None:
+        if seed is not None and not self._is_seeded:
             self._balls = Balls(self._num, seed, self._max_steps)
         self._balls.reset()
         return {self._behavior: Steps(self._decisions(np.zeros(self._num, np.float32)))}
@@ -154,6 +160,8 @@ class BallEnvironment:
         return DecisionSteps(self._ids, (self._balls.observations.copy(),), rewards)
 
 
-def make(behavior: str = "3DBall", num: int = NUM_AGENTS, max_steps: int = MAX_STEPS) -> BallEnvironment:
+def make(
+    behavior: str = "3DBall", num: int = NUM_AGENTS, max_steps: int = MAX_STEPS, seed: int | None = None
+) -> BallEnvironment:
     """For `env: tests.unity_player.ball:make`."""
-    return BallEnvironment(behavior, num, max_steps)
+    return BallEnvironment(behavior, num, max_steps, seed)
