@@ -62,6 +62,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python -m tests.benchmarks.unity_wire
 	$(BIN)/python -m tests.benchmarks.uneven_workers
 	$(BIN)/python -m tests.benchmarks.unity_run
+	$(BIN)/python -m tests.benchmarks.unity_returns
 
 faults: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m faults --timeout 3600 $(ARGS)
