@@ -27,6 +27,22 @@ def test_a_client_that_closes_its_connection_while_it_is_owed_a_reply_has_gone()
     exchange.stop()
 
 
+def test_a_program_that_tries_without_end_is_refused_each_time_and_noted_a_few_times() -> None:
+    notes: list[str] = []
+    exchange = Exchange(free_port(), lambda _: "only the player may connect", notes.append)
+    exchange.open()
+    for number in range(6):
+        options = [("grpc.use_local_subchannel_pool", 1), ("number", number)]  # a connection of its own
+        channel = grpc.insecure_channel(f"127.0.0.1:{exchange.port}", options)
+        with channel, pytest.raises(grpc.RpcError, match="only the player may connect"):
+            channel.unary_unary(EXCHANGE)(b"first", timeout=DEADLINE)
+    assert len(notes) == 3
+    assert notes[0] == f"a connection to port {exchange.port} was refused: only the player may connect"
+    assert notes[2] == f"{notes[0]}; further ones will be refused without a line"
+    exchange.close(b"")
+    exchange.stop()
+
+
 def test_every_call_after_the_end_is_answered_with_the_farewell() -> None:
     exchange = Exchange(free_port(), lambda _: "", lambda _: None)
     exchange.open()

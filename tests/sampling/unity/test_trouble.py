@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure
+from rl_tui.engine.sampling.environments.unity import ports
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
 from tests.sampling.unity.playing import free_port, play, players_of, playing, unity_settings, zeros
 from tests.unity_player.connection import EXCHANGE
@@ -187,6 +189,23 @@ def test_a_taken_port_is_skipped_and_its_owner_named(tmp_path: Path) -> None:
     assert used == port + 100
     assert [level for level, _ in notes] == ["info"]
     assert re.match(rf"port {port} is taken by process {owner.pid} \(.*\): player 0 uses {used}", notes[0][1])
+
+
+def test_a_port_that_is_taken_between_the_look_and_the_start_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, is_free = free_port(), ports.is_free
+    looks: list[int] = []
+
+    def looked_at(one: int) -> bool:
+        looks.append(one)
+        return len(looks) == 1 or is_free(one)  # the first time, it still was free
+
+    monkeypatch.setattr(ports, "is_free", looked_at)
+    with socket.create_server(("127.0.0.1", port)), playing(tmp_path, base_port=port) as environment:
+        play(environment, 1)
+        assert environment._client.port == port + 100
+    assert looks == [port, port, port + 100]
 
 
 def test_a_player_that_leaves_while_its_process_goes_on_is_a_failure(tmp_path: Path) -> None:

@@ -17,12 +17,13 @@ from rl_tui.engine.sampling.environments.unity.blank_images import BlankImages
 from rl_tui.engine.sampling.environments.unity.channels import Channels, make_channels
 from rl_tui.engine.sampling.environments.unity.clients import Client, Editor, StartedPlayer
 from rl_tui.engine.sampling.environments.unity.conversation import Conversation
-from rl_tui.engine.sampling.environments.unity.exchange import Exchange
+from rl_tui.engine.sampling.environments.unity.exchange import Exchange, PortTaken
 from rl_tui.engine.sampling.environments.unity.notes import Level, Notes
 from rl_tui.engine.sampling.environments.unity.player import LaunchPlan
 from rl_tui.engine.sampling.failures import InstanceStopped
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
+_MOST_PORTS = 10  # that other runs take while this one starts
 _MOST_SEED = 2**31  # exclusive: an int32 on the wire
 
 
@@ -45,15 +46,13 @@ class UnityEnvironment:
         self._notes = Notes()
         self._awaits = ""
         self._channels = Channels(make_channels(settings.side_channels), self._notes.warn)
-        self._client = self._editor() if path is None else self._player(path, number)
-        self._exchange = Exchange(self._client.port, self._client.admit, self._notes.warn)
+        self._client, self._exchange = self._listen(path, number)
         self._conversation = Conversation(self._exchange, self._client)
         self._behaviors: Behaviors | None = None  # of the connection; None without one
         self._blank_images = BlankImages(self._notes.warn)
         self._known: Mapping[str, BehaviorSpec] = {}
         self._first: dict[str, Steps] | None = None  # what the next reset returns
         try:
-            self._exchange.open()
             self._client.start()
             if path is not None:
                 self._first = self._begin(self._seed)
@@ -175,6 +174,23 @@ class UnityEnvironment:
 
     def _deadline(self) -> float:
         return time.monotonic() + self._client.seconds
+
+    def _listen(self, path: Path | None, number: int) -> tuple[Client, Exchange]:
+        """The client, and a server on its port. Another port is looked for where a run that starts at the same time
+        has just taken it; where only one will do, looking for it says who has it."""
+        left = _MOST_PORTS
+        while True:
+            client = self._editor() if path is None else self._player(path, number)
+            exchange = Exchange(client.port, client.admit, self._notes.warn)
+            try:
+                exchange.open()
+            except PortTaken:
+                exchange.stop()
+                left -= 1
+                if not left:
+                    raise
+            else:
+                return client, exchange
 
     def _editor(self) -> Client:
         return Editor(ports.editor_port())

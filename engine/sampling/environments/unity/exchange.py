@@ -20,8 +20,13 @@ _OPTIONS = [
     ("grpc.max_send_message_length", -1),
     ("grpc.so_reuseport", 0),  # otherwise a second run could listen on the same port
 ]
+_MOST_NOTES = 3  # about refused connections: a program may try without end
 _THREADS = 3  # one for the client that is served, the others to refuse further ones
 _STOP_SECONDS = 0.5  # for the last reply to be sent
+
+
+class PortTaken(EnvironmentFailure):
+    """Another process listens on the port since it was looked for."""
 
 
 class Gone(Exception):
@@ -50,7 +55,8 @@ class Exchange:
     """Listens on one port of this machine for one client. Used by one thread; gRPC's own call `_exchange`.
 
     admit: called once for each connection, with its port at the other end; why it is refused, or "" if it is not.
-    note: called with a line for the user about each connection that was refused. Both are called by gRPC's threads.
+    note: called with a line for the user about each of the first connections that are refused. Both are called by
+    gRPC's threads.
     """
 
     def __init__(self, port: int, admit: Callable[[int], str], note: Callable[[str], None]) -> None:
@@ -60,6 +66,7 @@ class Exchange:
         self._current: _Request | None = None  # received by `wait`, and not answered
         self._client: str | None = None  # the connection that is served
         self._refused: dict[str, str] = {}  # by connection: why
+        self._num_noted = 0  # connections that the user knows were refused
         self._admitting = threading.Lock()
         self._farewell: bytes | None = None  # what every call is answered with from now on
         self._threads = DaemonThreads(_THREADS)
@@ -68,11 +75,11 @@ class Exchange:
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Exchange": method}),))
 
     def open(self) -> None:
-        """Listen from now on. Raises EnvironmentFailure if the port was taken meanwhile."""
+        """Listen from now on. Raises PortTaken."""
         try:
             self._server.add_insecure_port(f"{HOST}:{self.port}")
         except RuntimeError as error:
-            raise EnvironmentFailure(f"port {self.port} is taken") from error
+            raise PortTaken(f"port {self.port} is taken") from error
         self._server.start()
 
     @property
@@ -167,8 +174,14 @@ class Exchange:
                 self._client = peer
                 return ""
             self._refused[peer] = reason
-        self._note(f"a connection to port {self.port} was refused: {reason}")
+            self._note_refusal(reason)
         return reason
+
+    def _note_refusal(self, reason: str) -> None:
+        if self._num_noted < _MOST_NOTES:
+            self._num_noted += 1
+            more = "; further ones will be refused without a line" if self._num_noted == _MOST_NOTES else ""
+            self._note(f"a connection to port {self.port} was refused: {reason}{more}")
 
 
 def _port_of(peer: str) -> int:
