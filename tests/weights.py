@@ -35,7 +35,7 @@ class Kind:
 
     def weights(self, seed: int = 0) -> Weights:
         """Means and logits large enough that actions differ from row to row."""
-        random, layout = np.random.default_rng(seed), FeatureLayout(self.spec.observations)
+        random, layout = np.random.default_rng(seed), FeatureLayout.of(self.spec.observations, self.network)
         actor = Actor(random, layout, self.spec.actions, self.network, self.is_squashed)
         with torch.no_grad():
             actor.head.weight *= 12
@@ -89,6 +89,15 @@ KINDS = {
     ),
     "ppo flat image": Kind(
         _seen("Flat", _HYBRID, ObservationSpec("camera", (3, 4, 2), "uint8"), _VECTOR), _encoder("fully_connected")
+    ),
+    "ppo small images normalized": Kind(
+        _seen(
+            "Small", _HYBRID, ObservationSpec("board", (3, 4, 2)), _VECTOR, ObservationSpec("map", (2, 7, 3), "uint8")
+        ),
+        is_normalized=True,
+    ),
+    "sac small image goal": Kind(
+        _seen("SmallGoal", _CONTINUOUS, ObservationSpec("map", (4, 3, 1), is_goal=True), _CAMERA), is_squashed=True
     ),
     "ppo set memory": Kind(_seen("Set", _HYBRID, _VECTOR, _SET), REMEMBERING, is_normalized=True),
     "sac sets only": Kind(_seen("Sets", _CONTINUOUS, _SET, ObservationSpec("others", (2, 5))), is_squashed=True),

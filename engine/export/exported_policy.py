@@ -20,7 +20,7 @@ from rl_tui.engine.learning.distributions import ACTION_LIMIT, MAX_LOG_SIGMA, MI
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.normalizer import LIMIT
-from rl_tui.engine.specs import BehaviorSpec, Weights
+from rl_tui.engine.specs import BehaviorSpec, ObservationSpec, Weights
 
 _INT64 = 7  # TensorProto.INT64
 
@@ -53,7 +53,7 @@ class ExportedPolicy(nn.Module):
         super().__init__()
         self.spec = spec
         self.network = network
-        self.layout = FeatureLayout(spec.observations)
+        self.layout = FeatureLayout.of(spec.observations, network)
         self.actor = Actor(np.random.default_rng(0), self.layout, spec.actions, network, is_squashed)
         self.actor.load_arrays(weights.arrays)
         self.memory_size = self.actor.memory_size
@@ -129,14 +129,23 @@ class ExportedPolicy(nn.Module):
     def _features(self, observations: Sequence[Tensor]) -> Features:
         """As `FeatureLayout.split` returns them: images with channels last, vectors concatenated and normalized."""
         pairs = list(zip(observations, self.spec.observations, strict=True))
-        others = [o.permute(0, 2, 3, 1) if spec.kind == "image" else o for o, spec in pairs if spec.kind != "vector"]
+        is_vector = self.layout.is_vector
+        others = [o.permute(0, 2, 3, 1) if spec.kind == "image" else o for o, spec in pairs if not is_vector(spec)]
         if not self.layout.columns:
             return tuple(others)
-        found = [o for o, spec in pairs if spec.kind == "vector" and spec.shape[0]]
+        found = [_as_vector(o, spec) for o, spec in pairs if is_vector(spec) and 0 not in spec.shape]
         vectors = found[0] if len(found) == 1 else torch.cat(found, 1)
         if self.is_normalized:
             vectors = ((vectors - self.get_buffer("mean")) * self.get_buffer("scale")).clamp(-LIMIT, LIMIT)
         return (vectors, *others)
+
+
+def _as_vector(observation: Tensor, spec: ObservationSpec) -> Tensor:
+    """A vector as it is; the numbers of an image f32[B, C, H, W], channels last, those of bytes from 0 to 255."""
+    if spec.kind == "vector":
+        return observation
+    flat = observation.permute(0, 2, 3, 1).flatten(1)
+    return flat * 255 if spec.dtype == "uint8" else flat
 
 
 class _Graph(Protocol):

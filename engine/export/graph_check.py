@@ -42,7 +42,7 @@ def check_graph(graph: GraphFunction, weights: Weights, policy: ExportedPolicy) 
     a difference exceeds TOLERANCE, a deterministic choice is not one of the most likely, a constant is wrong, an output
     is not finite for zero inputs, or samples have the wrong distribution.
     """
-    generator = InputGenerator(policy.spec, weights, np.random.Generator(np.random.PCG64(SEED)))
+    generator = InputGenerator(policy.spec, policy.layout, weights, np.random.Generator(np.random.PCG64(SEED)))
     _check_zero(graph, generator.zero(), policy)
     episode = [generator.mixed() for _ in range(NUM_STEPS if policy.memory_size else 1)]
     units = _units(policy, episode)

@@ -73,12 +73,14 @@ class AgentInputs:
 class InputGenerator:
     """Generates inputs for the policy of these weights: familiar observations are what its normalizer expects."""
 
-    def __init__(self, spec: BehaviorSpec, weights: Weights, random: np.random.Generator):
+    def __init__(self, spec: BehaviorSpec, layout: FeatureLayout, weights: Weights, random: np.random.Generator):
+        """layout: as the networks of the policy have it."""
         self._spec = spec
+        self._layout = layout
         self._random = random
         self._size = max(1, sum(math.prod(observation.shape) for observation in spec.observations))
         self._num_parameters = sum(array.size for array in weights.arrays.values())
-        columns = FeatureLayout(spec.observations).columns
+        columns = layout.columns
         self._mean = weights.arrays.get("normalizer.mean", np.zeros(columns, np.float32))
         self._deviation = 1 / weights.arrays.get("normalizer.scale", np.ones(columns, np.float32))
 
@@ -121,13 +123,13 @@ class InputGenerator:
         """One row for each i64[B] of 0 (zeros), 1 (ordinary), 2 (familiar) and 3 (large)."""
         found, start = [], 0
         for own in self._spec.observations:
-            width = own.shape[0] if own.kind == "vector" else 0
+            width = math.prod(own.shape) if self._layout.is_vector(own) else 0
             found.append(self._observation(own, kinds, slice(start, start + width)))
             start += width
         return tuple(found)
 
     def _observation(self, own: ObservationSpec, kinds: Int64, columns: slice) -> Observation:
-        """columns: those of a vector among all vectors."""
+        """columns: its own among those of all vectors."""
         shape = len(kinds), *own.shape
         kind = kinds.reshape(-1, *[1] * len(own.shape))
         if own.dtype == "uint8":
@@ -135,5 +137,8 @@ class InputGenerator:
         noise = self._random.standard_normal(shape, np.float32)
         if own.kind == "entities":
             noise[self._random.random(shape[:2]) < 0.5] = 0  # absent entities
-        familiar = self._mean[columns] + noise * self._deviation[columns] if own.kind == "vector" else noise
+        familiar: Float32 = noise
+        if self._layout.is_vector(own):
+            mean, deviation = (array[columns].reshape(own.shape) for array in (self._mean, self._deviation))
+            familiar = (mean + noise * deviation).astype(np.float32)
         return np.choose(kind, (np.zeros_like(noise), noise, familiar, noise * np.float32(LARGE)))

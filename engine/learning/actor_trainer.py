@@ -56,7 +56,7 @@ class ActorTrainer(Trainer, Generic[H]):
         self._random = np.random.Generator(np.random.PCG64(seed))
         self._streams = RewardStreams(spec, config, seed, device, sync)
         self._waiting: list[Trajectories] = []  # blocks, on several ranks
-        self._layout = FeatureLayout(spec.observations)
+        self._layout = FeatureLayout.of(spec.observations, config.network_settings)
         is_normalized = config.network_settings.normalize and self._layout.columns > 0
         self._normalizer = Normalizer(self._layout.columns, sync) if is_normalized else None
         self.time_horizon = config.time_horizon

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.config.network import NetworkSettings
-from rl_tui.engine.specs import Bool, Float32, Observations, ObservationSpec
+from rl_tui.engine.specs import Bool, Float32, Observation, Observations, ObservationSpec
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
 Features: TypeAlias = tuple[Array, ...]  # f32[N, D] unless D = 0, then every image and set as observed
@@ -22,25 +22,40 @@ Features: TypeAlias = tuple[Array, ...]  # f32[N, D] unless D = 0, then every im
 
 @dataclass(frozen=True, slots=True)
 class FeatureLayout:
-    """The order of observations in the features."""
+    """The order of observations in the features. smallest_image: images with fewer rows or columns are vectors."""
 
     observations: tuple[ObservationSpec, ...]
+    smallest_image: int = 1
+
+    @staticmethod
+    def of(observations: tuple[ObservationSpec, ...], network: NetworkSettings) -> FeatureLayout:
+        """The layout for these networks, whose encoder needs images of a certain size."""
+        return FeatureLayout(observations, network.encoder_settings.smallest)
+
+    def is_vector(self, spec: ObservationSpec) -> bool:
+        """Whether an observation is a vector, or an image that is read as one."""
+        return spec.kind == "vector" or self.is_small_image(spec)
+
+    def is_small_image(self, spec: ObservationSpec) -> bool:
+        """Whether it is an image that is too small for the encoder: its numbers are read as a vector."""
+        return spec.kind == "image" and min(spec.shape[:2]) < self.smallest_image
 
     @property
     def columns(self) -> int:
         """D."""
-        return sum(math.prod(spec.shape) for spec in self.observations if spec.kind == "vector")
+        return sum(math.prod(spec.shape) for spec in self.observations if self.is_vector(spec))
 
     @property
     def others(self) -> tuple[ObservationSpec, ...]:
         """Images and sets, in their order."""
-        return tuple(spec for spec in self.observations if spec.kind != "vector")
+        return tuple(spec for spec in self.observations if not self.is_vector(spec))
 
     @property
     def goal_columns(self) -> Bool:
         """bool[D]: those of goals."""
-        vectors = [spec for spec in self.observations if spec.kind == "vector"]
-        return np.repeat([spec.is_goal for spec in vectors], [spec.shape[0] for spec in vectors]).astype(np.bool_)
+        vectors = [spec for spec in self.observations if self.is_vector(spec)]
+        sizes = [math.prod(spec.shape) for spec in vectors]
+        return np.repeat([spec.is_goal for spec in vectors], sizes).astype(np.bool_)
 
     @property
     def has_only_vectors(self) -> bool:
@@ -59,12 +74,18 @@ class FeatureLayout:
         vectors = self.vectors(observations)
         if normalize is not None:
             vectors = normalize(vectors)
-        others = [o for o, spec in zip(observations, self.observations, strict=True) if spec.kind != "vector"]
+        others = [o for o, spec in zip(observations, self.observations, strict=True) if not self.is_vector(spec)]
         return (vectors, *others) if self.columns else tuple(others)
 
     def vectors(self, observations: Observations) -> Float32:
         """f32[N, D]: every vector of a row side by side."""
-        found = [o for o, spec in zip(observations, self.observations, strict=True) if spec.kind == "vector"]
+        pairs = zip(observations, self.observations, strict=True)
+        found = [o if spec.kind == "vector" else _flat(o) for o, spec in pairs if self.is_vector(spec)]
         if len(found) == 1:
             return found[0]
         return np.concatenate([np.empty((len(observations[0]), 0), np.float32), *found], axis=1)
+
+
+def _flat(images: Observation) -> Float32:
+    """f32[N, H * W * C] of images; bytes keep their values."""
+    return images.reshape(len(images), -1).astype(np.float32)

@@ -26,7 +26,7 @@ from rl_tui.engine.specs import BehaviorSpec, Choice, DecisionSteps, Float32, Po
 def make_policy(spec: BehaviorSpec, network: NetworkSettings, is_squashed: bool, seed: int) -> Policy:
     """A policy for these settings: in numpy if all observations are vectors, in torch on the CPU otherwise."""
     sampler = ActionSampler(spec.actions, is_squashed, network.deterministic, seed)
-    layout = FeatureLayout(spec.observations)
+    layout = FeatureLayout.of(spec.observations, network)
     if layout.is_plain(network):
         return NumpyPolicy(layout, network, sampler)
     return TorchPolicy(

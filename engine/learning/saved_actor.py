@@ -29,7 +29,7 @@ class SavedActor:
 
     def expected(self) -> Mapping[str, np.ndarray[Any, Any]]:
         """The arrays that a state of such a trainer has for acting, untrained."""
-        layout = FeatureLayout(self.spec.observations)
+        layout = FeatureLayout.of(self.spec.observations, self.network)
         actor = Actor(np.random.default_rng(0), layout, self.spec.actions, self.network, self.is_squashed)
         arrays = {f"{self.prefix}{name}": array.detach().numpy() for name, array in actor.named_parameters()}
         if self.network.normalize and layout.columns:
@@ -47,7 +47,7 @@ class SavedActor:
             name.removeprefix(self.prefix): array for name, array in found.items() if name.startswith(self.prefix)
         }
         if any(name.startswith(NORMALIZER) for name in found):
-            normalizer = Normalizer(FeatureLayout(self.spec.observations).columns)
+            normalizer = Normalizer(FeatureLayout.of(self.spec.observations, self.network).columns)
             normalizer.load(state.part("normalizer"))
             weights |= normalizer.arrays()
         policy = make_policy(self.spec, self.network, self.is_squashed, seed)

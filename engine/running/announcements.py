@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rl_tui.engine.config.network import NetworkSettings
+from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec
 
@@ -43,6 +44,19 @@ def goal_warning(spec: BehaviorSpec, network: NetworkSettings, num_parameters: i
         f" {num_parameters:,} parameters in all, and training is many times slower. Write {_NO_CONDITIONING} to make"
         " it an ordinary observation, or goal_conditioning_type: hyper to keep it without this warning"
     )
+
+
+def small_images_note(spec: BehaviorSpec, network: NetworkSettings) -> str | None:
+    """Which images are read as vectors, and why, if there are any."""
+    layout = FeatureLayout.of(spec.observations, network)
+    small = [seen for seen in spec.observations if layout.is_small_image(seen)]
+    if not small:
+        return None
+    side, names = network.encoder_settings.smallest, [f"{s.name} ({s.shape[0]}x{s.shape[1]})" for s in small]
+    is_scaled = network.normalize or all(seen.dtype != "uint8" for seen in small)
+    advice = "" if is_scaled else ". Large numbers need network_settings.normalize: true"
+    reason = f"vis_encode_type: {network.vis_encode_type} needs {side}x{side} pixels"
+    return f"read as a vector, since {reason}: {', '.join(names)}{advice}"
 
 
 def not_there_yet(missing: Sequence[str], *, has_any: bool) -> str:

@@ -26,7 +26,14 @@ from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
-from rl_tui.engine.running.announcements import describe, goal_warning, max_steps_reached, not_there_yet, save_traceback
+from rl_tui.engine.running.announcements import (
+    describe,
+    goal_warning,
+    max_steps_reached,
+    not_there_yet,
+    save_traceback,
+    small_images_note,
+)
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BLOCK_ROWS
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
@@ -231,7 +238,7 @@ class Builder:
         files = self._files(spec, config)
         evaluator = self._evaluator(spec, place, config, index)
         trainer = self._trainer(spec, config, index)
-        self._warn_of_goals(spec, config, trainer.num_parameters)
+        self._note_observations(spec, config, trainer.num_parameters)
         checked = CheckedTrainer(trainer, config.trainer_type)
         policy = checked.make_policy(derived_seed(self._seed, index, 1))
         step, restored = self._restorer.restore(spec, files.store, config, trainer)
@@ -316,7 +323,10 @@ class Builder:
             self._bus.log("info", spec.name, f"replay buffer: {steps:,} steps, {size_text(size)}")
         return trainer
 
-    def _warn_of_goals(self, spec: BehaviorSpec, config: BehaviorConfig, num_parameters: int) -> None:
+    def _note_observations(self, spec: BehaviorSpec, config: BehaviorConfig, num_parameters: int) -> None:
+        """Log how goals and small images are used."""
+        if (note := small_images_note(spec, config.network_settings)) is not None:
+            self._bus.log("info", spec.name, note)
         key, has = ("network_settings", "goal_conditioning_type"), self._config.source.has
         is_chosen = has(("behaviors", spec.name, *key)) or has(("default_settings", *key))
         warning = goal_warning(spec, config.network_settings, num_parameters, is_chosen)

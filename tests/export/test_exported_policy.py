@@ -8,6 +8,7 @@ from torch import Tensor
 from rl_tui.engine.export.exported_policy import ExportedPolicy
 from rl_tui.engine.export.graph_names import input_names, output_names
 from rl_tui.engine.export.random_inputs import AgentInputs, InputGenerator
+from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.specs import Weights
 from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, Kind
@@ -20,7 +21,9 @@ def policy_of(kind: Kind, weights: Weights | None = None) -> ExportedPolicy:
 
 
 def agent_inputs(kind: Kind) -> AgentInputs:
-    return InputGenerator(kind.spec, kind.weights(), np.random.default_rng(1)).mixed()
+    return InputGenerator(
+        kind.spec, FeatureLayout.of(kind.spec.observations, kind.network), kind.weights(), np.random.default_rng(1)
+    ).mixed()
 
 
 def inputs_of(kind: Kind, allowed: bool | None = None) -> list[Tensor]:

@@ -11,6 +11,7 @@ from rl_tui.engine.errors import ExportError, NotSupportedError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.export.onnx_policy import OnnxPolicy
 from rl_tui.engine.export.random_inputs import InputGenerator
+from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, State
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
@@ -43,7 +44,9 @@ def test_it_acts_through_episodes_as_the_policy_of_the_same_weights(tmp_path: Pa
     ]
     policies[0].load(kind.weights())
     assert policies[0].memory_size == policies[1].memory_size
-    generator = InputGenerator(kind.spec, kind.weights(), np.random.default_rng(4))
+    generator = InputGenerator(
+        kind.spec, FeatureLayout.of(kind.spec.observations, kind.network), kind.weights(), np.random.default_rng(4)
+    )
     memories = [np.zeros((3, policy.memory_size), np.float32) for policy in policies]
     for step in range(8):
         decisions = generator.familiar().slice(0, 3).decisions()
@@ -81,7 +84,11 @@ def test_sampled_actions_differ_from_call_to_call_and_likeliest_do_not(hopper: P
 def test_it_acts_by_the_policies_beside_the_graph_for_unity(tmp_path: Path) -> None:
     kind = KINDS["ppo hybrid"]
     files = exported(tmp_path, kind, "stochastic", "greedy")
-    decisions = InputGenerator(MIXED, kind.weights(), np.random.default_rng(4)).familiar().decisions()
+    decisions = (
+        InputGenerator(MIXED, FeatureLayout(MIXED.observations), kind.weights(), np.random.default_rng(4))
+        .familiar()
+        .decisions()
+    )
     greedy = OnnxPolicy(files.policy(STEP, "greedy"), MIXED, is_deterministic=False).act(decisions).actions
     expected = OnnxPolicy(files.export(STEP), MIXED, is_deterministic=True).act(decisions).actions
     np.testing.assert_array_equal(greedy.continuous, expected.continuous)

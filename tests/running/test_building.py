@@ -306,6 +306,20 @@ def test_a_goal_that_makes_weights_by_default_warns_with_what_it_costs(
     assert "Write network_settings.goal_conditioning_type: none to make it an ordinary observation" in warnings(run)
 
 
+@pytest.mark.parametrize("is_normalized", [True, False])
+def test_an_image_below_the_minimum_of_its_encoder_trains_as_a_vector_with_a_note(
+    tmp_path: Path, is_normalized: bool
+) -> None:
+    settings = behavior(max_steps=128, network_settings__normalize=is_normalized)
+    run = run_to_end(
+        configuration(tmp_path, {"Walker": settings}, env="toy:pixels", env_settings={"env_kwargs": {"size": 9}})
+    )
+    assert run.launch.exit_code == 0
+    (note,) = logged(run, "vis_encode_type")
+    advice = "" if is_normalized else ". Large numbers need network_settings.normalize: true"
+    assert note == f"read as a vector, since vis_encode_type: simple needs 20x20 pixels: image (9x9){advice}"
+
+
 def test_a_set_of_entities_as_the_only_goal_trains_and_warns(tmp_path: Path) -> None:
     settings = behavior(max_steps=128)
     run = run_to_end(configuration(tmp_path, {"Walker": settings}, env="tests.running.environments:Wanted"))

@@ -16,10 +16,20 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import EnvironmentFailure, NotSupportedError
-from rl_tui.engine.sampling.environments.spaces import Array, Path, Space, leaf_name, leaves
+from rl_tui.engine.sampling.environments.spaces import (
+    Array,
+    Path,
+    Space,
+    leaf_name,
+    leaves,
+    refused_space,
+    require_few_choices,
+)
 from rl_tui.engine.specs import Actions, ActionSpec, Bool, Float32, Int64
 
 Float64 = NDArray[np.float64]
+
+MOST_WHOLE_NUMBERS = 256  # of one dimension, those of a byte; beyond that, neighbors have more in common than choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +51,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Rescaling:
-    """How values in [-1, 1] fill the bounded dimensions; the others are used as they are (their bounds infinite)."""
+    """How values in [-1, 1] fill dimensions with two bounds; with one, their range is moved until it keeps to it."""
 
     center: Float64
     half_range: Float64
@@ -56,7 +66,7 @@ class Rescaling:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Continuous dimensions `first` and following of the policy, rescaled to the space's bounds where it has any."""
+    """Continuous dimensions `first` and following of the policy, rescaled to the space's bounds where needed."""
 
     first: int
     size: int
@@ -92,6 +102,7 @@ class ActionCodec:
         if continuous == 0 and not branches:
             raise NotSupportedError(f"{behavior}: the action space is empty")
         self._bare = self._leaves.get(())
+        self._boxes = {path for path, leaf in leaves(space) if isinstance(leaf, spaces.Box)}
         self.spec = ActionSpec(continuous, branches)
 
     def batch(self, actions: Actions) -> Any:  # Any: an array, or dicts and tuples of arrays as the space is nested
@@ -102,12 +113,16 @@ class ActionCodec:
 
     def rows(self, actions: Actions) -> Sequence[Any]:  # Any: an element of the space
         """The action of each copy, in order."""
-        if self._bare is not None:
+        if self._bare is not None and self._bare.shape:
             rows: Sequence[Any] = self._bare.encode(actions)  # type: ignore[assignment]  # an array is its rows
             return rows
         arrays = {path: leaf.encode(actions) for path, leaf in self._leaves.items()}
-        num_rows = len(actions.continuous)
-        return [_nested(self._space, (), {path: a[row] for path, a in arrays.items()}) for row in range(num_rows)]
+        return [self._row(arrays, row) for row in range(len(actions.continuous))]
+
+    def _row(self, arrays: Mapping[Path, Any], row: int) -> Any:  # Any: as above
+        """A Box without axes has arrays as elements, a Discrete has numbers."""
+        elements = {path: a[row, ...] if path in self._boxes else a[row] for path, a in arrays.items()}
+        return _nested(self._space, (), elements)
 
     def mask(self, value: Any) -> Bool:  # Any: as the environment returned it
         """bool[sum of branches] of one copy's action mask: an array over all branches, or a tuple of one for each."""
@@ -143,27 +158,46 @@ def _encoder(space: Space, continuous: int, num_branches: int, refused: str) -> 
         case spaces.Box() if np.issubdtype(dtype, np.floating):
             return Numbers(continuous, math.prod(space.shape), _rescaling(space), space.shape, dtype)
         case spaces.Box():
-            raise NotSupportedError(f"{refused}: must be a Box of floats or a MultiDiscrete, got a Box of {dtype}")
+            return _whole_numbers(space, num_branches, refused)
         case spaces.Discrete():
-            start = np.array([space.start], np.int64)
-            return Choices(num_branches, (int(space.n),), start if start.any() else None, (), dtype)
+            return _choices(num_branches, space.n, space.start, space, refused)
         case spaces.MultiDiscrete():
-            start = space.start.astype(np.int64).ravel()
-            sizes = tuple(int(size) for size in space.nvec.ravel())
-            return Choices(num_branches, sizes, start if start.any() else None, space.nvec.shape, dtype)
+            return _choices(num_branches, space.nvec, space.start, space, refused)
         case spaces.MultiBinary():
-            return Choices(num_branches, (2,) * math.prod(space.shape), None, space.shape, dtype)
+            return _choices(num_branches, np.full(space.shape, 2), np.int64(0), space, refused)
         case _:
-            raise NotSupportedError(f"{refused}: {type(space).__name__} spaces are not supported")
+            raise refused_space(refused, space)
+
+
+def _choices(first: int, sizes: Any, start: Any, space: Space, refused: str) -> Choices:  # Any: numbers or arrays
+    """A branch for each entry of `sizes`; the first choice of each is the value in `start`."""
+    branches = tuple(int(size) for size in np.ravel(sizes))
+    instead = "Make them several smaller choices, such as the row and the column of a place, in a MultiDiscrete"
+    require_few_choices(refused, sum(branches), instead)
+    starts = np.ravel(start).astype(np.int64)
+    return Choices(first, branches, starts if starts.any() else None, space.shape or (), np.dtype(space.dtype))
+
+
+def _whole_numbers(space: spaces.Box, first: int, refused: str) -> Choices:
+    """A branch for each entry, with a choice for each number from its lowest to its highest."""
+    sizes = [high - low + 1 for low, high in zip(space.low.ravel().tolist(), space.high.ravel().tolist(), strict=True)]
+    if max(sizes, default=0) > MOST_WHOLE_NUMBERS:
+        raise NotSupportedError(
+            f"{refused}: a Box of {space.dtype} must have at most {MOST_WHOLE_NUMBERS} values in each dimension, got"
+            f" {max(sizes):,}. Make it a Box of floats and round its values in the environment"
+        )
+    return _choices(first, sizes, space.low, space, refused)
 
 
 def _rescaling(space: spaces.Box) -> Rescaling | None:
-    """None when every bounded dimension already reaches from -1 to 1."""
+    """None when every dimension already reaches from -1 to 1, which a dimension without bounds does."""
     low, high = space.low.astype(np.float64).ravel(), space.high.astype(np.float64).ravel()
     largest = float(np.finfo(space.low.dtype.name).max)  # spaces also write "no bound" as the largest float
-    bounded = (low > -largest) & (high < largest)
-    if np.all(~bounded | ((low == -1.0) & (high == 1.0))):
+    has_low, has_high = low > -largest, high < largest
+    only_low, only_high = has_low & ~has_high, has_high & ~has_low
+    from_ = np.select([only_low, has_low, only_high], [np.maximum(low, -1), low, np.minimum(high, 1) - 2], -1.0)
+    to = np.select([only_low, has_high], [from_ + 2, np.where(only_high, from_ + 2, high)], 1.0)
+    if np.all((from_ == -1.0) & (to == 1.0)):
         return None
-    from_, to = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-    bounds = np.where(bounded, low, -np.inf), np.where(bounded, high, np.inf)
-    return Rescaling((to + from_) / 2, (to - from_) / 2, *bounds)
+    bounds = np.where(has_low, low, -np.inf), np.where(has_high, high, np.inf)
+    return Rescaling(to / 2 + from_ / 2, to / 2 - from_ / 2, *bounds)  # halves: their sum may be infinite

@@ -16,7 +16,16 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import EnvironmentFailure, NotSupportedError
-from rl_tui.engine.sampling.environments.spaces import Array, Path, Space, leaf_name, leaves
+from rl_tui.engine.sampling.environments.spaces import (
+    Array,
+    Path,
+    Space,
+    is_empty,
+    leaf_name,
+    leaves,
+    refused_space,
+    require_few_choices,
+)
 from rl_tui.engine.specs import Float32, Int64, Observation, Observations, ObservationSpec
 
 Bounds: TypeAlias = tuple[NDArray[Any], NDArray[Any]]  # lowest, highest; of the space's own type
@@ -121,15 +130,15 @@ def bounds_of(space: Space) -> tuple[Bounds | None, ...]:
             return np.array(leaf.low.min()), np.array(leaf.high.max())
         return leaf.low.ravel(), leaf.high.ravel()
 
-    return tuple(of(leaf) for _, leaf in leaves(space))
+    return tuple(of(leaf) for _, leaf in leaves(space) if not is_empty(leaf))
 
 
 def observation_leaves(space: Space, behavior: str) -> tuple[ObservationLeaf, ...]:
-    """Every leaf of an observation space, in the space's own order; a bare one is called "observation".
+    """Every leaf of an observation space that is not empty, in the space's own order; a bare one is "observation".
 
     Raises NotSupportedError naming the observation for spaces that are neither numbers nor choices.
     """
-    found = tuple(_leaf(leaf, path, behavior) for path, leaf in leaves(space))
+    found = tuple(_leaf(leaf, path, behavior) for path, leaf in leaves(space) if not is_empty(leaf))
     if not found:
         raise NotSupportedError(f"{behavior}: the observation space is empty")
     return found
@@ -159,21 +168,18 @@ def _leaf(space: Space, path: Path, behavior: str) -> ObservationLeaf:
         case spaces.MultiDiscrete():
             one_hot = OneHot(space.nvec.astype(np.int64).ravel(), space.start.astype(np.int64).ravel())
             raw_shape, size = space.nvec.shape, int(space.nvec.sum())
-        case spaces.Sequence():
-            raise NotSupportedError(
-                f"{refused}: Sequence spaces are not supported, since their length is not bounded. An environment of "
-                "rl-tui's own protocol may have a set, as an ObservationSpec of shape (most entities, features)"
-            )
         case _:
-            raise NotSupportedError(f"{refused}: {type(space).__name__} spaces are not supported")
-    if size == 0:
-        raise NotSupportedError(f"{refused} is empty: leave it out of the observation space")
+            raise refused_space(refused, space)
+    if one_hot is not None:
+        require_few_choices(
+            refused, size, "Return numbers instead, such as the row and the column of a place, as a Box"
+        )
     return ObservationLeaf(ObservationSpec(name, (size,), is_goal=is_goal), path, raw_shape, one_hot)
 
 
 def _is_image(space: spaces.Box) -> bool:
     """Whether it is an image: three axes, or bytes in two axes or more."""
-    return math.prod(space.shape) > 0 and (len(space.shape) == 3 or (space.dtype == np.uint8 and len(space.shape) >= 2))
+    return len(space.shape) == 3 or (space.dtype == np.uint8 and len(space.shape) >= 2)
 
 
 def _image(space: spaces.Box, path: Path, name: str, is_goal: bool, refused: str) -> ObservationLeaf:

@@ -188,7 +188,11 @@ def test_floats_in_a_space_of_bytes_are_refused_by_name(form: str) -> None:
 @pytest.mark.parametrize(
     ("space", "words"),
     [
-        (spaces.Text(5), "'observation': Text"),
+        (spaces.Text(5), "'observation': Text spaces are not supported: use numbers"),
+        (spaces.Graph(spaces.Box(0, 1, (2,)), None), "'observation': Graph .* Boxes of a fixed size"),
+        (spaces.Tuple([spaces.OneOf([spaces.Discrete(2)])]), "'0': OneOf .* a Dict of its spaces"),
+        (spaces.Discrete(10**6), "'observation': must have at most 10,000 choices, got 1,000,000. Return numbers"),
+        (spaces.MultiDiscrete([9000, 9000]), "'observation': must have at most 10,000 choices, got 18,000"),
         (
             spaces.Dict({"a": spaces.Sequence(spaces.Box(0, 1, (3,)))}),
             r"'a': Sequence .* shape \(most entities, features",
@@ -205,24 +209,57 @@ def test_observation_that_is_neither_number_nor_choice_is_refused_by_name(space:
         spec_of(space)
 
 
-@pytest.mark.parametrize("space", [spaces.Text(5), spaces.Box(0, 5, (2,), np.int32), spaces.Dict({})], ids=str)
-def test_action_that_is_neither_number_nor_choice_is_refused_by_name(space: Any) -> None:
-    with pytest.raises(NotSupportedError, match="action"):
+def test_leaf_without_numbers_is_left_out() -> None:
+    space = spaces.Dict({"a": spaces.Box(0, 1, (0, 3)), "b": spaces.Box(0, 1, (2,)), "c": spaces.Box(0, 9, (2, 0, 2))})
+    assert [seen.name for seen in spec_of(space).observations] == ["b"]
+    environment = GymnasiumLoop("B", [Recording(space)])
+    assert len(environment.observation_bounds) == 1
+    assert environment.reset(0)["B"].decisions.observations[0].shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        (spaces.Text(5), "'action': Text spaces are not supported: use numbers"),
+        (spaces.Box(-200, 200, (2,), np.int32), "'action': a Box of int32 must have at most 256 values .* got 401"),
+        (spaces.Box(-(2**63), 2**63 - 1, (2,), np.int64), "'action': a Box of int64 must .* a Box of floats and round"),
+        (spaces.Discrete(10**6), "'action': must have at most 10,000 choices, got 1,000,000. Make them several"),
+        (spaces.Dict({}), "the action space is empty"),
+    ],
+    ids=str,
+)
+def test_action_that_is_neither_number_nor_choice_is_refused_by_name(space: Any, words: str) -> None:
+    with pytest.raises(NotSupportedError, match=words):
         spec_of(action_space=space)
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=str)
-def test_bounded_dimensions_are_rescaled_and_the_others_passed_as_they_are(form: str, dtype: Any) -> None:
-    low, high = np.array([-2, 0.1, -np.inf, 0], dtype), np.array([2, 0.3, np.inf, np.inf], dtype)
-    copies = [Recording(action_space=spaces.Box(low, high, dtype=dtype)) for _ in range(3)]
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64], ids=str)
+@pytest.mark.parametrize(
+    ("low", "high", "taken"),  # taken: for -1, 0.5 and 1
+    [
+        (-2, 2, (-2, 1, 2)),
+        (0.1, 0.3, (0.1, 0.25, 0.3)),
+        (-np.inf, np.inf, (-1, 0.5, 1)),
+        (-5, np.inf, (-1, 0.5, 1)),
+        (0, np.inf, (0, 1.5, 2)),
+        (7, np.inf, (7, 8.5, 9)),
+        (-np.inf, 9, (-1, 0.5, 1)),
+        (-np.inf, -3, (-5, -3.5, -3)),
+        (3, 3, (3, 3, 3)),
+    ],
+)
+def test_dimension_with_two_bounds_is_rescaled_and_one_with_a_single_bound_keeps_to_it(
+    form: str, dtype: Any, low: float, high: float, taken: tuple[float, ...]
+) -> None:
+    copies = [Recording(action_space=spaces.Box(low, high, (2,), dtype)) for _ in range(3)]
     environment = make(form, copies)
-    assert environment.specs["B"].actions == ActionSpec(4)
+    assert environment.specs["B"].actions == ActionSpec(2)
     environment.reset(0)
-    environment.step({"B": continuous([-1, -1, -1, 0], [0, 0, 0, 0.5], [1, 1, 1, 1])})
-    taken = [copy.taken[0] for copy in copies]
-    assert all(action.dtype == dtype and action.shape == (4,) for action in taken)
-    assert np.array(taken) == pytest.approx(np.array([[-2, 0.1, -1, 0], [0, 0.2, 0, 0.5], [2, 0.3, 1, 1]]))
+    environment.step({"B": continuous([-1, -1], [0.5, 0.5], [1, 1])})
+    given = [copy.taken[0] for copy in copies]
+    assert all(action.dtype == dtype and action.shape == (2,) for action in given)
+    assert np.array(given) == pytest.approx(np.repeat(taken, 2).reshape(3, 2), abs=2e-4)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -245,6 +282,8 @@ def test_rescaled_action_never_leaves_its_box(form: str, seed: int) -> None:
         (spaces.MultiDiscrete([3, 4], start=[0, 5]), (3, 4), [2, 8]),
         (spaces.MultiDiscrete([[3], [4]]), (3, 4), [[2], [3]]),
         (spaces.MultiBinary(2), (2, 2), [1, 1]),
+        (spaces.Box(-1, 4, (1, 2), np.int16), (6, 6), [[4, 4]]),
+        (spaces.Box(np.array([0, 3], np.uint8), np.array([255, 4], np.uint8), dtype=np.uint8), (256, 2), [255, 4]),
     ],
     ids=str,
 )
