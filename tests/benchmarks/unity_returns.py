@@ -33,8 +33,7 @@ from tests.unity_player.executable import make_player
 
 PLAYERS, WITHOUT = "4 players", "without players"
 ENVIRONMENTS = {PLAYERS: "./player", WITHOUT: "tests.unity_player.ball:make"}
-STEPS = {"ppo": 200_000, "sac": 120_000}  # of 500,000 and 200,000 in the files
-POLICY_STEPS = 20_000
+STEPS, POLICY_STEPS = 120_000, 10_000  # the files have 500,000 for PPO and 200,000 for SAC
 EPISODES, SEED = 100, 10_000
 SOLVED = 99  # of 100
 MOST_ERRORS = 3  # with three seeds each, 4 % of equals differ by more
@@ -60,15 +59,22 @@ def train(trainer: str, place: str, seed: int) -> Learned:
     with TemporaryDirectory(prefix="rl-tui-returns-") as temporary:
         folder = Path(temporary)
         make_player(folder)
-        text = configuration(trainer, max_steps=STEPS[trainer], checkpoint_interval=POLICY_STEPS, keep_checkpoints=1000)
+        text = configuration(trainer, max_steps=STEPS, checkpoint_interval=POLICY_STEPS, keep_checkpoints=1000)
         (folder / "3DBall.yaml").write_text(text)
         words = [f"--env={ENVIRONMENTS[place]}", "--num-envs=4", f"--seed={seed}", "--run-id=bench", "--no-ui"]
         found = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
         no_graphics = ["--no-graphics"] if place == PLAYERS else []
         run_python("-m", "rl_tui", "3DBall.yaml", *words, *no_graphics, folder=folder, variables=found)
-        policies = (folder / "results/bench" / BEHAVIOR).glob("*.onnx")
-        in_order = sorted(policies, key=lambda path: int(path.stem.rpartition("-")[2]))
-        return Learned(trainer, place, seed, [mean_return(policy) for policy in in_order])
+        return Learned(trainer, place, seed, returns_of(folder / "results/bench" / BEHAVIOR))
+
+
+def returns_of(exports: Path) -> list[float]:
+    """Of the first policy at or after each multiple of POLICY_STEPS: experience comes in blocks that may exceed it."""
+    earned = {int(path.stem.rpartition("-")[2]): mean_return(path) for path in exports.glob("*.onnx")}
+    return [
+        earned[min(step for step in earned if step >= multiple)]
+        for multiple in range(POLICY_STEPS, STEPS + 1, POLICY_STEPS)
+    ]
 
 
 def mean_return(policy: Path) -> float:
