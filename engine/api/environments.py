@@ -62,7 +62,7 @@ class GivenSource(EnvironmentSource):
         else:
             factory = cast(Callable[[], object], self.given)
             made = [factory() for _ in copies]
-        return checked(self.env, wrapped(self.env, self.behavior, made), FROM_FACTORY)
+        return checked(self.env, wrapped(self.env, self.behavior, made, self.adaptation), FROM_FACTORY)
 
     @property
     def has_one_behavior(self) -> bool:

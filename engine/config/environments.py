@@ -6,9 +6,10 @@ A kind is the word before the colon. Those built in are in engine/sampling/envir
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from pydantic import ConfigDict, Field, create_model
+from pydantic import ConfigDict, Field, PrivateAttr, create_model
 
 from rl_tui.engine import registry
+from rl_tui.engine.config.adaptation import Adaptation
 from rl_tui.engine.config.diagnostics import closest, one_of, path_text
 from rl_tui.engine.config.plugin_settings import PluginSettings, settings_of_plugin, settings_of_plugins
 from rl_tui.engine.config.types import read_settings
@@ -24,6 +25,19 @@ class EnvironmentSettings(PluginSettings):
     pattern: ClassVar[str] = "NAME"  # what follows the colon, in messages
     not_drawn: ClassVar[str] = ""  # why none can be watched or recorded, and what to do instead
     from_file: ClassVar[type[PluginSettings] | None] = None  # what env_kwargs hold, where a run adds other settings
+
+    _adaptation: Adaptation = PrivateAttr(default_factory=Adaptation)
+
+    @property
+    def adaptation(self) -> Adaptation:
+        """What the rest of `env_settings` says about environments that were written for other programs."""
+        return self._adaptation
+
+    def adapted(self, adaptation: Adaptation) -> Self:
+        """The same arguments with that adaptation."""
+        settings = self.model_copy()
+        settings._adaptation = adaptation
+        return settings
 
     @classmethod
     def runs_user_code(cls, name: str) -> bool:

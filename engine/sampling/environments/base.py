@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.config.environments import EnvironmentSettings
+from rl_tui.engine.sampling.parameters import Parameters
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 S = TypeVar("S", bound=EnvironmentSettings)
@@ -87,6 +88,19 @@ class Paced(Protocol):
     @property
     def render_hz(self) -> float | None:
         """Steps per second; None if it does not say."""
+
+
+@runtime_checkable
+class Parameterized(Protocol):
+    """An environment that takes environment parameters. Without this method, a file that has any is refused."""
+
+    def set_parameters(self, parameters: Parameters) -> None:
+        """From each agent's next episode on, these hold: draw them when it begins.
+
+        Called once the environment is made, before its specs are asked for, and whenever a lesson changes.
+        `parameters.draw(name)` is one number, `parameters.draw_all()` all by name. Raises ConfigError for a parameter
+        that the environment does not have.
+        """
 
 
 @runtime_checkable

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from rl_tui.engine import registry
+from rl_tui.engine.config.adaptation import Adaptation
 from rl_tui.engine.config.environments import (
     KIND,
     EnvironmentSettings,
@@ -36,7 +37,8 @@ class EnvironmentSource:
 
     metrics: keys of `info` that are reported as statistics. drawn: how instances render, if they can. first_copy: the
     number of the first copy among all copies of the run. seed_shift: what is added to the seeds that instances are made
-    with, so that those made later do not repeat the episodes of the first ones.
+    with, so that those made later do not repeat the episodes of the first ones. adaptation: the rest of
+    env_settings.
     """
 
     env: str
@@ -46,6 +48,7 @@ class EnvironmentSource:
     drawn: Drawn = "no"
     first_copy: int = 0
     seed_shift: int = 0
+    adaptation: Adaptation = field(default_factory=Adaptation)
 
     def make(self, first: int, count: int) -> list[Environment]:
         """Instances that hold `count` copies, the first of which is number `first` of this source's."""
@@ -58,7 +61,9 @@ class EnvironmentSource:
 
     def _make(self, copies: range) -> list[Environment]:
         """The instances of these copies of the run, which measure nothing yet."""
-        return make_environments(self.env, self.behavior, copies, self.kwargs, self.drawn, self.seed_shift)
+        return make_environments(
+            self.env, self.behavior, copies, self.kwargs, self.drawn, self.seed_shift, self.adaptation
+        )
 
     @property
     def has_one_behavior(self) -> bool:
@@ -94,23 +99,33 @@ class EnvironmentSource:
             "drawn": self.drawn,
             "first_copy": self.first_copy,
             "seed_shift": self.seed_shift,
+            "adaptation": self.adaptation.to_json(),
         }
 
     @staticmethod
     def from_json(fields: Json) -> EnvironmentSource:
         """The source that was written."""
         assert isinstance(fields, dict)
-        kwargs, metrics = fields["kwargs"], fields["metrics"]
+        kwargs, metrics, adaptation = fields["kwargs"], fields["metrics"], fields["adaptation"]
         assert isinstance(kwargs, dict)
+        assert isinstance(adaptation, dict)
         assert isinstance(metrics, list)
         env, behavior = str(fields["env"]), str(fields["behavior"])
         drawn, first_copy = cast(Drawn, fields["drawn"]), cast(int, fields["first_copy"])
-        seed_shift = cast(int, fields["seed_shift"])
-        return EnvironmentSource(env, behavior, kwargs, tuple(map(str, metrics)), drawn, first_copy, seed_shift)
+        seed_shift, adapted = cast(int, fields["seed_shift"]), Adaptation.from_json(adaptation)
+        return EnvironmentSource(
+            env, behavior, kwargs, tuple(map(str, metrics)), drawn, first_copy, seed_shift, adapted
+        )
 
 
 def make_environments(
-    env: str, behavior: str, copies: range, kwargs: Mapping[str, object], drawn: Drawn = "no", seed_shift: int = 0
+    env: str,
+    behavior: str,
+    copies: range,
+    kwargs: Mapping[str, object],
+    drawn: Drawn = "no",
+    seed_shift: int = 0,
+    adaptation: Adaptation | None = None,
 ) -> list[Environment]:
     """Instances that together hold these copies of the environment that `env` names.
 
@@ -123,6 +138,8 @@ def make_environments(
     _require(kind, env, name)
     if drawn != "no":
         settings = kind.to_draw(name, settings, may_be_text=drawn == "as frames or text")
+    if adaptation is not None:
+        settings = settings.adapted(adaptation)
     made: object = kind.make(name, behavior, copies, settings)  # a user's code may return anything
     return checked(env, made, FROM_FACTORY if isinstance(kind, UserFactory) else FROM_KIND)
 

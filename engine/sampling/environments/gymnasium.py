@@ -40,15 +40,17 @@ class GymnasiumEnvironment(EnvironmentKind[OpenArguments]):
         missing or they do not fit, NotSupportedError for spaces that are not columns.
         """
         spec, kwargs, num_copies = find(name), settings.arguments, len(copies)
+        adaptation = settings.adaptation  # a vectorized form resets its copies itself, and has no parameters of each
         try:
-            if num_copies > 1 and has_vectorized_form(spec, kwargs):
+            if num_copies > 1 and not adaptation.has_parameters and has_vectorized_form(spec, kwargs):
                 vectorized = gymnasium.make_vec(
                     spec, num_copies, VectorizeMode.VECTOR_ENTRY_POINT, **dict[str, Any](kwargs)
                 )
                 return [GymnasiumVector(behavior, vectorized)]
             # Our own checks cover every step; Gymnasium's only the first, with warnings about style.
             arguments: dict[str, Any] = {"disable_env_checker": True, **kwargs}
-            return [GymnasiumLoop(behavior, [gymnasium.make(spec, **arguments) for _ in range(num_copies)])]
+            made = [gymnasium.make(spec, **arguments) for _ in range(num_copies)]
+            return [GymnasiumLoop(behavior, made, adaptation.parameters)]
         except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
             missing = _missing(str(spec.entry_point))
             if not missing and isinstance(error, ModuleNotFoundError):

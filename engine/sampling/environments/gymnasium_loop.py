@@ -18,8 +18,10 @@ from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.action_space import ActionCodec
 from rl_tui.engine.sampling.environments.measuring import Tally
 from rl_tui.engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
+from rl_tui.engine.sampling.environments.parameter_setting import ParameterSetter
 from rl_tui.engine.sampling.environments.rendering import Frame, frames_per_second, rendered
 from rl_tui.engine.sampling.environments.space_json import spaces_to_json
+from rl_tui.engine.sampling.parameters import Parameters
 from rl_tui.engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
 
 Env: TypeAlias = gymnasium.Env[Any, Any]  # Any: only its spaces know observations and actions
@@ -48,7 +50,8 @@ class GymnasiumLoop:
     the decisions with its new first one. The next step overwrites the arrays of a step.
     """
 
-    def __init__(self, behavior: str, copies: Sequence[Env]) -> None:
+    def __init__(self, behavior: str, copies: Sequence[Env], attributes: Mapping[str, str] | None = None) -> None:
+        """attributes: that environment parameters set, by parameter."""
         self._behavior = behavior
         self._copies = list(copies)
         self._leaves = observation_leaves(copies[0].observation_space, behavior)
@@ -63,6 +66,7 @@ class GymnasiumLoop:
         self._steps = [copy.step for copy in copies]
         self._masks: dict[int, Any] = {}  # Any: action masks as the copies give them
         self._tally: Tally | None = None
+        self._setter = ParameterSetter(copies, attributes or {})
         spaces = spaces_to_json(copies[0].observation_space, copies[0].action_space)
         spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec, spaces)
         self.specs: Mapping[str, BehaviorSpec] = {behavior: spec}
@@ -84,9 +88,9 @@ class GymnasiumLoop:
             seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(len(self._copies))]
         self._masks.clear()
         with self._current as current:
-            for index, (copy, copy_seed) in enumerate(zip(self._copies, seeds, strict=True)):
+            for index, copy_seed in enumerate(seeds):
                 current.index = index
-                observation, infos = _begun(copy.reset(seed=copy_seed))
+                observation, infos = _begun(self._reset_copy(index, seed=copy_seed))
                 self._store(index, observation, infos)
         self._rewards[:] = 0.0
         return {self._behavior: Steps(self._decisions())}
@@ -109,12 +113,16 @@ class GymnasiumLoop:
                 if terminated or truncated:
                     ended.append((index, observation, reward, bool(terminated)))
                     reward = 0.0
-                    observation, infos = _begun(self._copies[index].reset())
+                    observation, infos = _begun(self._reset_copy(index))
                 self._store(index, observation, infos)
                 rewards.append(reward)
         self._rewards[:] = as_rewards(rewards)
         measured = None if self._tally is None else self._tally.drain()
         return {self._behavior: Steps(self._decisions(), self._terminals(ended) if ended else None, measured)}
+
+    def set_parameters(self, parameters: Parameters) -> None:
+        """Copies are reset with these from now on. Raises ConfigError where one has no such attribute."""
+        self._setter.set(parameters)
 
     def render(self) -> Frame | str | None:
         """A frame of copy 0, text in the mode "ansi", or None if its render mode gives neither."""
@@ -129,6 +137,11 @@ class GymnasiumLoop:
         """Close every copy."""
         for copy in self._copies:
             copy.close()
+
+    def _reset_copy(self, index: int, **seed: Any) -> Any:  # Any: what the environment takes and returns
+        options = self._setter.prepare(index)
+        copy = self._copies[index]
+        return copy.reset(**seed) if options is None else copy.reset(**seed, options=options)
 
     def _store(self, index: int, observation: Any, infos: Mapping[str, Any]) -> None:  # Any: as Gymnasium has it
         """Write one copy's observation into its row and store its action mask."""

@@ -11,12 +11,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from rl_tui.engine.errors import EnvironmentFailure, NotSupportedError
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
 from rl_tui.engine.sampling.environments.action_space import ActionCodec
 from rl_tui.engine.sampling.environments.measuring import Infos, Tally
 from rl_tui.engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
 from rl_tui.engine.sampling.environments.rendering import Frame, frames_per_second, rendered
 from rl_tui.engine.sampling.environments.space_json import spaces_to_json
+from rl_tui.engine.sampling.parameters import Parameters
 from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
@@ -72,6 +73,13 @@ class GymnasiumVector:
     def measure(self, keys: Sequence[str]) -> None:
         """Steps include the numbers that `info` has under these keys, except those of a reset."""
         self._tally = Tally(keys)
+
+    def set_parameters(self, parameters: Parameters) -> None:
+        """Raises ConfigError: it resets its copies itself, each at another step."""
+        raise ConfigError(
+            f"environment_parameters: {type(self._env.unwrapped).__name__} is a VectorEnv, which takes none: it must be"
+            " a gymnasium.Env, which is made for each copy"
+        )
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
         """Reset all copies with a seed that is derived from `seed`."""

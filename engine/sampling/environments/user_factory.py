@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, cast
 
+from rl_tui.engine.config.adaptation import Adaptation
 from rl_tui.engine.config.environments import OpenArguments, near_kind
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
@@ -27,7 +28,7 @@ class UserFactory(EnvironmentKind[OpenArguments]):
         except TypeError as error:
             called = f"{name.partition(':')[2]}{inspect.signature(factory)}"
             raise ConfigError(f"{name}: invalid env_kwargs: {called} {error}") from error
-        return wrapped(name, behavior, [factory(**kwargs) for _ in copies])
+        return wrapped(name, behavior, [factory(**kwargs) for _ in copies], settings.adaptation)
 
     def require(self, name: str) -> None:
         """Its module is imported, nothing of it is called. Raises ConfigError and InstanceFailure."""
@@ -41,7 +42,12 @@ class UserFactory(EnvironmentKind[OpenArguments]):
         return OpenArguments(**({**given, **mode} if may_be_text else {**mode, **given}))
 
 
-def wrapped(env: str, behavior: str, copies: list[Any]) -> list[Environment]:  # Any: what a user's function returns
+def wrapped(
+    env: str,
+    behavior: str,
+    copies: list[Any],  # Any: what a user's function returns
+    adaptation: Adaptation,
+) -> list[Environment]:
     """The copies as environments, wrapped if they are Gymnasium's; anything else as it is, and not checked.
 
     Raises ConfigError if one is there twice: each would reset the other.
@@ -57,7 +63,7 @@ def wrapped(env: str, behavior: str, copies: list[Any]) -> list[Environment]:  #
         text = f"must return a new environment at each of {number} calls, got the same {type(first).__name__} again"
         raise ConfigError(f"{env}: {text}")
     if isinstance(first, gymnasium.Env):
-        return [GymnasiumLoop(behavior, copies)]
+        return [GymnasiumLoop(behavior, copies, adaptation.parameters)]
     if isinstance(first, VectorEnv):
         return [GymnasiumVector(behavior, copy) for copy in copies]
     return copies

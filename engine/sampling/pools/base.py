@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from rl_tui.engine.sampling.parameters import ParameterValues
 from rl_tui.engine.sampling.pools.reports import Report
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
@@ -47,6 +48,12 @@ class EnvironmentPool(Protocol):
     @property
     def busy_in(self) -> int | None:
         """The thread that makes it; None without one."""
+
+    def set_parameters(self, values: ParameterValues) -> None:
+        """Environment parameters, which hold from the next episode of each agent on.
+
+        Before `start`, they hold from the first. Raises ConfigError, here or in `start`, where an instance takes none.
+        """
 
     def start(self) -> None:
         """Create the instances. Raises EnvironmentFailure, or ConfigError if no environment has that name."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure, InstanceStopped
+from rl_tui.engine.sampling.parameters import ParameterValues
 from rl_tui.engine.sampling.pools.numbering import CommonSpecs
 from rl_tui.engine.sampling.pools.pictures import Picture
 from rl_tui.engine.sampling.pools.reports import Report
@@ -91,6 +92,11 @@ class ProcessPool:
     def pids(self) -> list[int]:
         """Of the running workers."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
+
+    def set_parameters(self, values: ParameterValues) -> None:
+        """Environment parameters, also of workers that are started again."""
+        for worker in self._workers:
+            worker.set_parameters(values)
 
     def start(self) -> None:
         """Start all workers in parallel and wait for their instances.

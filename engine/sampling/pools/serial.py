@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure
+from rl_tui.engine.sampling.parameters import ParameterValues
 from rl_tui.engine.sampling.pools.instance import Instance
 from rl_tui.engine.sampling.pools.numbering import CommonSpecs, PoolIds
+from rl_tui.engine.sampling.pools.parameters import InstanceParameters
 from rl_tui.engine.sampling.pools.reports import Report
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
@@ -21,15 +23,20 @@ logger = logging.getLogger(__name__)
 class SerialPool:
     """Used by one thread. `receive` does the work of the last `reset` or `send`, so it is where an environment hangs.
 
-    make(first, count) returns the instances that hold copies `first` and following; name is for messages. For a
+    make(first, count) returns the instances that hold copies `first` and following; name is for messages; first_copy:
+    the number of the first copy in the run, for parameters that are drawn. For a
     watchdog: `busy_since` is the monotonic time at which the current call began, None between calls, `busy_with` is
     that call in words, and `busy_in` the thread of the last one.
     """
 
-    def __init__(self, name: str, make: Callable[[int, int], Sequence[Environment]], num_copies: int) -> None:
+    def __init__(
+        self, name: str, make: Callable[[int, int], Sequence[Environment]], num_copies: int, first_copy: int = 0
+    ) -> None:
         self._make = make
         self._num_copies = num_copies
         self._guard = Guard(name)
+        self._parameters = InstanceParameters(name, first_copy, num_copies)
+        self._values: ParameterValues | None = None  # of parameters, given before the start
         self._environments: list[Environment] = []
         self._instances: list[Instance] = []
         self._common = CommonSpecs()
@@ -60,6 +67,16 @@ class SerialPool:
         """How many environments `make` returned."""
         return len(self._environments)
 
+    def set_parameters(self, values: ParameterValues) -> None:
+        """Environment parameters, which hold from the next episode of each agent on."""
+        self._values = values
+        try:
+            for number, environment in enumerate(self._environments):
+                with self._calling("set_parameters", number):
+                    self._parameters.give(number, environment, values, len(self._environments))
+        finally:
+            self.busy_since = None
+
     def start(self) -> None:
         """Create the instances. Raises InstanceFailure, or ConfigError if no environment has that name."""
         try:
@@ -67,6 +84,8 @@ class SerialPool:
                 self._environments.extend(self._make(0, self._num_copies))
                 if not self._environments:
                     raise EnvironmentFailure("no instance was made")
+            if self._values is not None:
+                self.set_parameters(self._values)
             for number, environment in enumerate(self._environments):
                 with self._calling("start", number):
                     self._instances.append(Instance(environment))

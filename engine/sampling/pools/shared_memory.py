@@ -236,7 +236,7 @@ class SharedFile:
 class Status:
     """The first page of a worker's file: the current call, so that the pool can report where it hung or died."""
 
-    CALLS = ("start", "reset", "step", "close", "wait", "render")
+    CALLS = ("start", "reset", "step", "close", "wait", "render", "set_parameters")
 
     def __init__(self, file: int) -> None:
         if os.fstat(file).st_size == 0:

@@ -23,6 +23,7 @@ class Kind(Enum):
     NUMBER = b"N"  # to the worker: value is the pool's number of its first instance
     RESET = b"R"  # to the worker: value is the seed, or -1 for none
     STEP = b"S"  # to the worker: the actions are in shared memory
+    PARAMETERS = b"V"  # to the worker, with a payload: environment parameters of an instance
     DRAW = b"D"  # to the worker: value is the largest width times 65536 and the largest height, in pixels
     READY = b"H"  # from the worker, with a payload: its instances
     GROWN = b"G"  # from the worker, with a payload: an instance's behaviors, and where its larger block is
@@ -34,7 +35,9 @@ class Kind(Enum):
     FAULT = b"F"  # from the worker, with a payload: what went wrong
 
 
-_WITH_PAYLOAD = {Kind.BEGIN, Kind.READY, Kind.GROWN, Kind.STATISTICS, Kind.NOTE, Kind.AWAITS, Kind.PICTURE, Kind.FAULT}
+_TO_WORKER = {Kind.BEGIN, Kind.PARAMETERS}
+_FROM_WORKER = {Kind.READY, Kind.GROWN, Kind.STATISTICS, Kind.NOTE, Kind.AWAITS, Kind.PICTURE, Kind.FAULT}
+_WITH_PAYLOAD = _TO_WORKER | _FROM_WORKER
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,11 @@ from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError
 from rl_tui.engine.process.printing import open_log, redirect_printing
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure
+from rl_tui.engine.sampling.parameters import values_from_json
 from rl_tui.engine.sampling.pools.faults import fault_to_json
 from rl_tui.engine.sampling.pools.forwarding import Forwarder
 from rl_tui.engine.sampling.pools.instance import Instance
+from rl_tui.engine.sampling.pools.parameters import InstanceParameters
 from rl_tui.engine.sampling.pools.pictures import picture_of, picture_to_json
 from rl_tui.engine.sampling.pools.process_group import die_with
 from rl_tui.engine.sampling.pools.shared_memory import Block, Capacities, SharedFile, Status, larger
@@ -50,6 +52,7 @@ class Worker:
         self._instances: list[Instance] = []
         self._blocks: list[Block] = []
         self._metrics: tuple[str, ...] = ()
+        self._parameters = InstanceParameters("environment", 0, 1)
 
     def run(self) -> None:
         """Serve every record until there are no more."""
@@ -70,24 +73,30 @@ class Worker:
 
     def _serve(self, record: Record) -> list[Record]:
         try:
-            match record.kind:
-                case Kind.BEGIN:
-                    return [self._begin(record.payload)]
-                case Kind.NUMBER:
-                    self._first_instance = record.value
-                    return []
-                case Kind.RESET:
-                    return self._reset(record.instance, None if record.value < 0 else record.value)
-                case Kind.STEP:
-                    return self._step(record.instance)
-                case Kind.DRAW:
-                    return [self._draw(record.instance, *divmod(record.value, 1 << 16))]
-                case _:
-                    raise AssertionError(record.kind)
+            return self._carry_out(record)
         except (ConfigError, NotSupportedError, PluginError, InstanceFailure) as error:
             return [Record(Kind.FAULT, record.instance, payload=fault_to_json(error))]
         finally:
             self._status.write("wait", 0, 0)
+
+    def _carry_out(self, record: Record) -> list[Record]:
+        replies: list[Record] = []
+        match record.kind:
+            case Kind.BEGIN:
+                replies.append(self._begin(record.payload))
+            case Kind.NUMBER:
+                self._first_instance = record.value
+            case Kind.PARAMETERS:
+                self._set_parameters(record.instance, record.payload)
+            case Kind.RESET:
+                replies += self._reset(record.instance, None if record.value < 0 else record.value)
+            case Kind.STEP:
+                replies += self._step(record.instance)
+            case Kind.DRAW:
+                replies.append(self._draw(record.instance, *divmod(record.value, 1 << 16)))
+            case _:
+                raise AssertionError(record.kind)
+        return replies
 
     def _begin(self, request: Json) -> Record:
         """Make the requested copies and describe them."""
@@ -98,10 +107,21 @@ class Worker:
             _print_to_file(Path(str(request["log"])))
         self._guard, self._metrics = Guard(source.env, worker), source.metrics
         with self._calling("start", None):
-            self._instances = [Instance(environment) for environment in source.make(first, count)]
+            environments = source.make(first, count)
+            self._parameters = InstanceParameters(source.env, source.first_copy + first, count)
+            if request["parameters"] is not None:
+                values = values_from_json(request["parameters"])
+                for number, environment in enumerate(environments):
+                    self._parameters.give(number, environment, values, len(environments))
+            self._instances = [Instance(environment) for environment in environments]
             self._blocks = [self._new_block(instance, {}) for instance in self._instances]
         self._replies.watch(instance.environment for instance in self._instances)
         return Record(Kind.READY, payload=[self._describe(number) for number in range(len(self._instances))])
+
+    def _set_parameters(self, instance: int, written: Json) -> None:
+        with self._calling("set_parameters", instance):
+            environment = self._instances[instance].environment
+            self._parameters.give(instance, environment, values_from_json(written), len(self._instances))
 
     def _reset(self, instance: int, seed: int | None) -> list[Record]:
         with self._calling("reset", instance):

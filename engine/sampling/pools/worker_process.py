@@ -15,6 +15,7 @@ from typing import NoReturn, cast
 from rl_tui.engine.sampling.environments.base import NoteLevel
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import InstanceFailure, InstanceStopped
+from rl_tui.engine.sampling.parameters import ParameterValues, shifted, values_to_json
 from rl_tui.engine.sampling.pools.answers import Answers, InstanceJson
 from rl_tui.engine.sampling.pools.child import Child
 from rl_tui.engine.sampling.pools.faults import fault_from_json
@@ -23,6 +24,7 @@ from rl_tui.engine.sampling.pools.reports import Awaiting, Note
 from rl_tui.engine.sampling.pools.wire import Kind, Record, StatisticsJson
 from rl_tui.engine.specs import Actions, Json
 
+RESTART_STRIDE = 7_368_787  # a prime, between the seeds of a worker and of the one that replaces it
 START_SECONDS = 60.0  # ML-Agents' timeout_wait: the time that an environment may take to start
 
 
@@ -66,11 +68,13 @@ class WorkerProcess:
         self._reports: list[Note | Awaiting] = []
         self._awaits = ""  # what the user has to do before a call can return
         self._stopped: list[InstanceStopped] = []
+        self._parameters: ParameterValues | None = None
+        self._has_begun = False
 
     def successor(self, seed_shift: int) -> WorkerProcess:
         """A worker, not yet started, that makes the same instances under the same numbers, with later seeds."""
         worker = WorkerProcess(self._plan, self.answers.successor(), seed_shift)
-        worker.first_instance = self.first_instance
+        worker.first_instance, worker._parameters = self.first_instance, self._parameters
         return worker
 
     @property
@@ -88,13 +92,28 @@ class WorkerProcess:
         """Environments that the worker made; known once it, or its predecessor, was ready."""
         return self.answers.num_instances
 
+    def set_parameters(self, values: ParameterValues) -> None:
+        """Environment parameters of its instances, and of those of its successors."""
+        self._parameters = values
+        if self._has_begun:
+            written = self._written_parameters()
+            self._unsent += [Record(Kind.PARAMETERS, local, payload=written) for local in range(self.num_instances)]
+            self.flush()
+
+    def _written_parameters(self) -> Json:
+        """A worker that replaces another one draws other numbers: that one's were used."""
+        values = self._parameters
+        return None if values is None else values_to_json(shifted(values, self._seed_shift * RESTART_STRIDE))
+
     def start(self, log: Path | None) -> None:
         """Begin to make the instances; their output goes to `log`, or nowhere. Raises OSError."""
         self._child.start()
         (first, count), source = self._plan.copies, self._plan.source
         source = replace(source, seed_shift=source.seed_shift + self._seed_shift)
         numbers: dict[str, Json] = {"first": first, "count": count, "worker": self.index}
-        request: Json = {**numbers, "source": source.to_json(), "log": str(log) if log else os.devnull}
+        given: dict[str, Json] = {"source": source.to_json(), "parameters": self._written_parameters()}
+        request: Json = {**numbers, **given, "log": str(log) if log else os.devnull}
+        self._has_begun = True
         self._unsent.append(Record(Kind.BEGIN, payload=request))
         self.flush()
 

@@ -7,13 +7,17 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import psutil
 import pytest
 
+from rl_tui.engine.config.adaptation import Adaptation
+from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
+from rl_tui.engine.sampling.parameters import COPY_STRIDE, Parameters, ParameterValues
 from rl_tui.engine.specs import Actions
 from tests.sampling.unity.playing import BALL, play, players_of, playing, unity_settings, wait_until, zeros
 from tests.unity_player.executable import ROOT, make_player
@@ -164,7 +168,7 @@ def test_a_reply_that_unity_would_not_receive_is_refused_with_its_size(tmp_path:
     with playing(tmp_path) as environment:
         answer = environment.reset(None)
         for _ in range(50):
-            environment.set_parameter("name" * 30_000, 1.0)
+            environment.set_parameters(Parameters({"name" * 30_000: 1.0}))
         with pytest.raises(EnvironmentFailure, match=r"smaller than 4,194,304 bytes.*got 6,0\d\d,\d\d\d"):
             environment.step(zeros(environment.specs, answer))
 
@@ -192,11 +196,54 @@ def test_what_an_environment_opened_is_closed_with_it(tmp_path: Path) -> None:
 
 def test_environment_parameters_go_with_the_next_message(tmp_path: Path) -> None:
     with playing(tmp_path) as environment:
-        environment.set_parameter("gravity", -9.5)
+        environment.set_parameters(Parameters({"gravity": -9.5}))
         play(environment, 1)
-    received = notes(tmp_path / "logs" / "Player-0.log")
-    parameters = [line for line in received if line.get("channel") == "environment parameters"]
-    assert parameters == [{"channel": "environment parameters", "key": "gravity", "value": -9.5}]
+    assert parameters_received(tmp_path, 0) == {"gravity": -9.5}
+
+
+def parameters_received(folder: Path, number: int) -> dict[object, object]:
+    lines = notes(folder / "logs" / f"Player-{number}.log")
+    received = [line for line in lines if line.get("channel") == "environment parameters"]
+    drawn = ("seed", "sampler", "arguments")
+    return {line["key"]: line["value"] if "value" in line else [line[key] for key in drawn] for line in received}
+
+
+def test_unity_draws_from_samplers_itself_and_each_player_other_numbers(tmp_path: Path) -> None:
+    text = """
+environment_parameters:
+  mass: {sampler_type: uniform, sampler_parameters: {min_value: 1, max_value: 2, seed: 5}}
+  wind: {sampler_type: gaussian, sampler_parameters: {mean: 0.5, st_dev: 2, seed: 6}}
+  size: {sampler_type: multirangeuniform, sampler_parameters: {intervals: [[1, 2], [7, 9]], seed: 7}}
+  drag: {sampler_type: constant, sampler_parameters: {value: 4}}
+"""
+    parameters = Parameters(cast(ParameterValues, parse_config(text.encode(), "c.yaml").environment_parameters))
+    for number in (0, 1):
+        with playing(tmp_path, number=number) as environment:
+            environment.set_parameters(parameters)
+            play(environment, 1)
+    drawn = {
+        "mass": [5, "uniform", [1.0, 2.0]],
+        "wind": [6, "gaussian", [0.5, 2.0]],
+        "size": [7, "multirange", [1.0, 2.0, 7.0, 9.0]],
+        "drag": 4.0,
+    }
+    assert parameters_received(tmp_path, 0) == drawn
+    assert parameters_received(tmp_path, 1)["mass"] == [5 + COPY_STRIDE, "uniform", [1.0, 2.0]]
+
+
+def test_parameters_that_are_set_before_the_first_steps_come_before_the_first_reset(tmp_path: Path) -> None:
+    settings = unity_settings(tmp_path).adapted(Adaptation(has_parameters=True))
+    environment = UnityEnvironment(make_player(tmp_path), 0, settings)
+    try:
+        environment.set_parameters(Parameters({"gravity": -9.5}))
+        assert list(environment.specs) == [BALL]
+        play(environment, 1)
+    finally:
+        environment.close()
+    lines = notes(tmp_path / "logs" / "Player-0.log")
+    (given,) = [number for number, line in enumerate(lines) if line.get("channel") == "environment parameters"]
+    (reset,) = [number for number, line in enumerate(lines) if "reset" in line]
+    assert given < reset
 
 
 def test_a_user_may_have_side_channels(tmp_path: Path) -> None:

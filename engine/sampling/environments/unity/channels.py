@@ -6,10 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 from uuid import UUID
 
+from rl_tui.engine.config.environment_parameters import (
+    ConstantSampler,
+    GaussianSampler,
+    MultiRangeUniformSampler,
+    SamplerSettings,
+    UniformSampler,
+)
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.settings import UnitySettings
 from rl_tui.engine.sampling.environments.unity.wire import side_channels as wire
 from rl_tui.engine.sampling.environments.user_factory import find_factory
+from rl_tui.engine.sampling.parameters import ParameterValues
 from rl_tui.engine.specs import Statistic
 
 _TAKEN = (
@@ -56,13 +64,9 @@ class Channels:
             wire.capture_frame_rate(settings.capture_frame_rate),
         ]
 
-    def set_parameter(self, name: str, value: float) -> None:
-        """Send an environment parameter with the next reply."""
-        self._unsent.append(wire.environment_parameter(name, value))
-
-    def sample_parameter(self, name: str, seed: int, sampler: wire.Sampler, numbers: Sequence[float]) -> None:
-        """Have Unity draw an environment parameter; numbers: as in `wire.sampled_parameter`."""
-        self._unsent.append(wire.sampled_parameter(name, seed, sampler, numbers))
+    def set_parameters(self, values: ParameterValues) -> None:
+        """Send environment parameters with the next reply; Unity draws from samplers itself."""
+        self._unsent += [_parameter(name, value) for name, value in values.items()]
 
     def send(self, message: bytes) -> None:
         """Send a message of any channel with the next reply."""
@@ -98,6 +102,22 @@ class Channels:
         """What Unity reported since the last call."""
         statistics, self._statistics = self._statistics, []
         return tuple(statistics) or None
+
+
+def _parameter(name: str, value: float | SamplerSettings) -> bytes:
+    """The message that sets one environment parameter."""
+    match value:
+        case UniformSampler(sampler_parameters=of):
+            return wire.sampled_parameter(name, of.seed, "uniform", (of.min_value, of.max_value))
+        case GaussianSampler(sampler_parameters=of):
+            return wire.sampled_parameter(name, of.seed, "gaussian", (of.mean, of.st_dev))
+        case MultiRangeUniformSampler(sampler_parameters=of):
+            bounds = [bound for interval in of.intervals for bound in interval]
+            return wire.sampled_parameter(name, of.seed, "multirange", bounds)
+        case ConstantSampler(sampler_parameters=of):
+            return wire.environment_parameter(name, of.value)
+        case _:
+            return wire.environment_parameter(name, value)
 
 
 def make_channels(names: Sequence[str]) -> list[SideChannel]:

@@ -21,6 +21,7 @@ from rl_tui.engine.sampling.environments.unity.exchange import Exchange, PortTak
 from rl_tui.engine.sampling.environments.unity.notes import Level, Notes
 from rl_tui.engine.sampling.environments.unity.player import LaunchPlan
 from rl_tui.engine.sampling.failures import InstanceStopped
+from rl_tui.engine.sampling.parameters import COPY_STRIDE, Parameters, ParameterValues, shifted
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 _MOST_PORTS = 10  # that other runs take while this one starts
@@ -30,8 +31,10 @@ _MOST_SEED = 2**31  # exclusive: an int32 on the wire
 class UnityEnvironment:
     """One player, which is started with it, or the Editor, which may connect at any reset.
 
-    Made, a player has sent its first steps, so that its specs are known. The Editor's are not before the first reset,
-    which waits for Play. Where Play is stopped, `step` raises InstanceStopped, and the next reset waits again.
+    Made, a player has sent its first steps, so that its specs are known; where there are environment parameters, it
+    does so once it is asked for them, since scenes read parameters before that. The Editor's specs are not known before
+    the first reset, which waits for Play. Where Play is stopped, `step` raises InstanceStopped, and the next reset
+    waits again.
     """
 
     def __init__(self, path: Path | None, number: int, settings: UnitySettings) -> None:
@@ -52,10 +55,16 @@ class UnityEnvironment:
         self._blank_images = BlankImages(self._notes.warn)
         self._known: Mapping[str, BehaviorSpec] = {}
         self._first: dict[str, Steps] | None = None  # what the next reset returns
+        self._parameters: ParameterValues = {}
+        self._number = number
+        self._is_untouched = False  # connected, and not asked for its first steps
         try:
             self._client.start()
             if path is not None:
-                self._first = self._begin(self._seed)
+                self._meet(self._seed)
+                self._is_untouched = True
+                if not settings.adaptation.has_parameters:
+                    self._ask_first()
         except BaseException:
             self.close()
             raise
@@ -63,6 +72,7 @@ class UnityEnvironment:
     @property
     def specs(self) -> Mapping[str, BehaviorSpec]:
         """Every behavior that has had agents so far."""
+        self._ask_first()
         return self._known if self._behaviors is None else self._behaviors.specs
 
     @property
@@ -79,18 +89,21 @@ class UnityEnvironment:
         """Lines for the user since the last call, with their levels. May be called by any thread."""
         return self._notes.pop()
 
-    def set_parameter(self, name: str, value: float) -> None:
-        """Send an environment parameter with the next reset or step."""
-        self._channels.set_parameter(name, value)
+    def set_parameters(self, parameters: Parameters) -> None:
+        """Send them with the next reset or step. Unity draws by itself: each player other numbers."""
+        self._parameters = shifted(parameters, self._number * COPY_STRIDE)
+        if self._behaviors is not None:
+            self._channels.set_parameters(self._parameters)
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
         """The first steps of every agent. Unity takes a seed when it connects, and none later."""
+        self._ask_first()
         if self._first is not None:
             first, self._first = self._first, None
             return first
         try:
             if self._behaviors is None:
-                return self._begin(self._seed if seed is None else seed)
+                return self._reset(self._meet(self._seed if seed is None else seed))
             return self._reset(self._behaviors)
         except InstanceStopped:
             self._disconnect()
@@ -114,8 +127,14 @@ class UnityEnvironment:
         self._client.end()
         self._exchange.stop()
 
-    def _begin(self, seed: int) -> dict[str, Steps]:
-        """Wait for the client, and get to know it. Its first steps."""
+    def _ask_first(self) -> None:
+        """Have a player that has just connected send its first steps."""
+        if self._is_untouched and self._behaviors is not None:
+            self._is_untouched = False
+            self._first = self._reset(self._behaviors)
+
+    def _meet(self, seed: int) -> Behaviors:
+        """Wait for the client, and get to know it."""
         self._channels.forget()
         self._awaits = self._client.awaits
         greeting = handshake.read_greeting(self._conversation.receive(self._deadline()))
@@ -127,8 +146,9 @@ class UnityEnvironment:
         is_old = not greeting.capabilities.hybrid_actions
         self._behaviors = Behaviors(greeting.package_version, self._known, with_deprecated=is_old)
         self._channels.configure_engine(self._settings)
+        self._channels.set_parameters(self._parameters)
         self._reports = self._reports_to(greeting.capabilities)
-        return self._reset(self._behaviors)
+        return self._behaviors
 
     def _reports_to(self, capabilities: handshake.Capabilities) -> AnalyticsReports | None:
         if self._analytics is None:
