@@ -391,7 +391,7 @@ def test_dry_run_without_an_environment_says_how_to_name_one(tmp_path: Path, mon
     assert "trainer_type: ppo" in captured.out
     assert captured.err == (
         "no environment is named: it trains in the Unity Editor. For another, set env (or --env) to gymnasium:ID,"
-        " toy:NAME, unity:PATH or package.module:factory\n"
+        " toy:NAME, pettingzoo:NAME, unity:PATH or package.module:factory\n"
     )
     assert main([str(path), "--dry-run", "--env", "unity:editor"]) == 0
     assert capsys.readouterr().err == ""
@@ -418,7 +418,7 @@ def test_dry_run_says_whether_a_run_would_be_resumed_or_started(tmp_path: Path, 
     ("words", "reason"),
     [
         (["--set", "behaviors.CartPole.trainer_type=poca"], "trainer poca is not supported yet"),
-        (["--env", "pettingzoo:mpe"], "--env: environment pettingzoo:mpe is not supported yet"),
+        (["--env", "pettingzoo:classic/chess_v9"], "pettingzoo:classic/chess_v9: no such PettingZoo environment. Did"),
         (["--env", "3DBall"], "3DBall: no such Unity player"),
         (["--env", "unity:editor", "--num-envs", "2"], "--num-envs: must be 1 in the Unity Editor, got 2"),
         (["--env", "gymnasium:CartPool-v1"], "gymnasium:CartPool-v1: no such Gymnasium environment. Did you"),

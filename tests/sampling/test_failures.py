@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NonFiniteError
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
@@ -164,7 +164,7 @@ def make_brittle() -> object:
     ("env", "kind", "words"),
     [
         ("gymnasium:CartPol-v1", ConfigError, "Did you mean"),
-        ("pettingzoo:mpe/simple_v3", NotSupportedError, "not supported yet"),
+        ("pettingzoo:mpe/simple_v3", ConfigError, "Did you mean pettingzoo:mpe2.simple_v3"),
         ("unity:builds/3DBall", ConfigError, "^builds/3DBall: no such Unity player"),
         (
             f"{__name__}:make_nothing",

@@ -24,7 +24,10 @@ from rl_tui.engine.sampling.environments.user_factory import UserFactory
 from rl_tui.engine.specs import Json
 
 FROM_KIND = "make must return a list of environments"
-FROM_FACTORY = "must return a gymnasium.Env, a gymnasium VectorEnv or an Environment of rl-tui"
+FROM_FACTORY = (
+    "must return a gymnasium.Env, a gymnasium VectorEnv, a ParallelEnv or AECEnv of PettingZoo, or an Environment of"
+    " rl-tui"
+)
 PROTOCOL = ("specs", "num_agents", "reset", "step", "close")
 
 

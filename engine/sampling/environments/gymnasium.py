@@ -26,7 +26,7 @@ NEEDED = {
     "gymnasium.envs.phys2d": ("JAX", "", "gymnasium[jax]"),
     "gymnasium.envs.tabular": ("JAX", "", "gymnasium[jax]"),
     "gymnasium.envs.toy_text": ("pygame", "", "gymnasium[toy-text]"),
-    "ale_py": ("ale-py", "", "ale-py"),
+    "ale_py": ("ale-py", "atari", ""),
 }
 
 

@@ -35,7 +35,14 @@ class ToySettings(OpenArguments):
 
 
 class PettingZooSettings(OpenArguments):
-    """Environments of PettingZoo."""
+    """Environments of PettingZoo, as pettingzoo:NAMESPACE/NAME or pettingzoo:MODULE."""
+
+    implementation: ClassVar = "rl_tui.engine.sampling.environments.pettingzoo.kind:PettingZooEnvironment"
+
+    @classmethod
+    def runs_user_code(cls, name: str) -> bool:
+        """Only where a module is named, of the user's or of a package."""
+        return "/" not in name or ":" in name
 
 
 class UnityArguments(EnvironmentSettings):

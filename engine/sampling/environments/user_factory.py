@@ -18,7 +18,7 @@ PROGRAM = "__main__"  # the module of a script or a notebook
 
 
 class UserFactory(EnvironmentKind[OpenArguments]):
-    """What the user's factory returns, called once for each copy; wrapped if it is Gymnasium's."""
+    """What the user's factory returns, called once for each copy; wrapped if it is Gymnasium's or PettingZoo's."""
 
     def make(self, name: str, behavior: str, copies: range, settings: OpenArguments) -> list[Environment]:
         """name: package.module:factory. Raises ConfigError when nothing has that name, or arguments do not fit."""
@@ -48,7 +48,7 @@ def wrapped(
     copies: list[Any],  # Any: what a user's function returns
     adaptation: Adaptation,
 ) -> list[Environment]:
-    """The copies as environments, wrapped if they are Gymnasium's; anything else as it is, and not checked.
+    """The copies as environments, wrapped if they are Gymnasium's or PettingZoo's; anything else as it is, unchecked.
 
     Raises ConfigError if one is there twice: each would reset the other.
     """
@@ -57,6 +57,7 @@ def wrapped(
 
     from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
     from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
+    from rl_tui.engine.sampling.environments.pettingzoo.kind import is_of_pettingzoo, loop_of
 
     first, number = copies[0], len(copies)
     if hasattr(first, "step") and len({id(getattr(copy, "unwrapped", copy)) for copy in copies}) < number:
@@ -66,6 +67,8 @@ def wrapped(
         return [GymnasiumLoop(behavior, copies, adaptation.parameters)]
     if isinstance(first, VectorEnv):
         return [GymnasiumVector(behavior, copy) for copy in copies]
+    if is_of_pettingzoo(first):
+        return [loop_of(env, behavior, copies)]
     return copies
 
 

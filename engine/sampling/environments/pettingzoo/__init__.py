@@ -1,0 +1,1 @@
+"""Environments of PettingZoo: several agents, which act at once or in turns."""

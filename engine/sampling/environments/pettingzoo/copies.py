@@ -1,0 +1,83 @@
+"""One copy of a PettingZoo environment: steps it until an agent that is trained waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.sampling.environments.pettingzoo.columns import BehaviorColumns
+from rl_tui.engine.sampling.environments.pettingzoo.episodes import Action, AgentName, Env, Seen, Turn, episodes_of
+from rl_tui.engine.sampling.environments.pettingzoo.population import Population, Trained
+from rl_tui.engine.sampling.environments.pettingzoo.random_agent import RandomAgent
+
+_MOST_TURNS = 10_000  # without any agent that is trained
+
+
+class Copy:
+    """Writes what happens to its agents into the columns of their behaviors.
+
+    waiting: agents that are trained and must act before the next step, in the order of their rows.
+    """
+
+    def __init__(self, index: int, env: Env, population: Population, random: np.random.Generator) -> None:
+        self.env, self._index, self._population, self._random = env, index, population, random
+        self._episodes = episodes_of(env)
+        self._agents: dict[AgentName, Trained | RandomAgent] = {}  # in their episodes
+        self._actions: dict[AgentName, Action] = {}
+        self.waiting: list[tuple[AgentName, BehaviorColumns]] = []
+
+    def reset(self, seed: int | None, options: Mapping[str, Any] | None = None) -> None:
+        """Begin an episode, dropping what is open."""
+        self._agents.clear()
+        self._until_trained(self._episodes.reset(seed, options))
+
+    def act(self, agent: AgentName, action: Action) -> None:
+        """What a waiting agent does in the next step."""
+        self._actions[agent] = action
+
+    def step(self) -> None:
+        """Everyone acts; where no agent is left, the next episode begins."""
+        self._until_trained(self._step())
+
+    def _until_trained(self, turn: Turn) -> None:
+        self.waiting = []
+        self._take(turn)
+        num_turns = 0
+        while not self.waiting:
+            turn = self._episodes.reset(None, None) if turn.is_over else self._step()
+            self._take(turn)
+            num_turns += 1
+            if num_turns > _MOST_TURNS:
+                raise EnvironmentFailure(f"no agent that is trained has acted in {_MOST_TURNS:,} steps")
+
+    def _step(self) -> Turn:
+        actions, self._actions = self._actions, {}
+        return self._episodes.step(actions)
+
+    def _take(self, turn: Turn) -> None:
+        """Terminal rows of agents whose episode is over, and rows of those that wait; random agents choose."""
+        for ended in turn.ended:
+            agent = self._agents.pop(ended.seen.agent, None)
+            if isinstance(agent, Trained) and agent.has_acted:
+                agent.columns.add_ended(agent.id, ended, agent.credited(ended.seen.reward), agent.group)
+        for seen in turn.waiting:
+            agent = self._agents.get(seen.agent) or self._meet(seen.agent)
+            if isinstance(agent, Trained):
+                self._wait(agent, seen)
+            else:
+                self._actions[seen.agent] = agent.act(seen, self._random)
+
+    def _wait(self, agent: Trained, seen: Seen) -> None:
+        if agent.has_acted:
+            agent.columns.add_waiting(agent.id, seen, agent.credited(seen.reward), agent.group)
+        else:
+            agent.early, agent.has_acted = seen.reward, True
+            agent.columns.add_newcomer(agent.id, seen, agent.group)
+        self.waiting.append((seen.agent, agent.columns))
+
+    def _meet(self, name: AgentName) -> Trained | RandomAgent:
+        agent = self._agents[name] = self._population.meet(self._index, self.env, name)
+        return agent
