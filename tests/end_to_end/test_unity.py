@@ -92,7 +92,8 @@ def test_players_train_with_the_flags_of_mlagents_learn_and_one_that_crashes_is_
         "TrainingBehaviorInitialized",
     }
     assert {each["num_areas"] for each in said if "num_areas" in each} == {2}
-    assert len({each["port"] for each in said if "port" in each}) == 2
+    ports = {each["port"] for each in said if "port" in each}
+    assert len(ports) in (2, 3), "the port of the one that is started again may be taken by then, as by another test"
     assert sorted(seeds_of_players(results)) == sorted([7, 8, 7 + restarting.worker + 2])
     assert players_of(folder) == []
 
