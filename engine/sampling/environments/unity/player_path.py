@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.errors import ConfigError
 
 _ENDINGS = (".app", ".exe", ".x86_64", ".x86")  # Unity's, which may be left out
+_SYSTEMS = {".app": "macOS", ".exe": "Windows", ".x86_64": "Linux", ".x86": "Linux"}
 
 
 def find_player(path: str) -> Path:
@@ -19,7 +21,7 @@ def find_player(path: str) -> Path:
     bare = given.with_name(given.name.removesuffix(_ending(given)))
     found = next((file for file in _candidates(given, bare) if file.is_file()), None)
     if found is None:
-        raise ConfigError(f"{visible(path, limit=4096)}: {_why_missing(given)}")
+        raise ConfigError(f"{visible(path, limit=4096)}: {_why_missing(given, bare)}")
     if not os.access(found, os.X_OK):
         raise ConfigError(f"{found}: must be executable to be started as a player. Try: chmod +x {found}")
     return found
@@ -42,12 +44,28 @@ def _candidates(given: Path, bare: Path) -> Iterator[Path]:
         yield bare.with_name(f"{bare.name}.x86_64")
         yield bare.with_name(f"{bare.name}.x86")
     yield given
+    yield bare
 
 
-def _why_missing(given: Path) -> str:
+def _why_missing(given: Path, bare: Path) -> str:
     """What is there instead, and how else an environment may be named."""
     if given.is_dir():
         inside = sorted(file.name for file in given.glob("*") if file.suffix in _ENDINGS)
         hint = f" Did you mean {given / inside[0]}?" if inside else ""
         return f"must be the executable of a Unity player, got a folder.{hint}"
-    return "no such Unity player. An environment of Gymnasium is named gymnasium:ID, the Unity Editor unity:editor"
+    for ending, system in _SYSTEMS.items():
+        other = bare.with_name(f"{bare.name}{ending}")
+        if other.exists():
+            return f"no such Unity player. {other} was built for {system}: build one for this system"
+    return (
+        f"no such Unity player.{_similar(given)} An environment of Gymnasium is named gymnasium:ID, the Unity Editor "
+        "unity:editor"
+    )
+
+
+def _similar(given: Path) -> str:
+    """What the user may have meant, or where to look; starts with a space."""
+    if not given.parent.is_dir():
+        return f" There is no folder {given.parent}."
+    close = difflib.get_close_matches(given.name, [file.name for file in given.parent.iterdir()], 1)
+    return f" Did you mean {given.with_name(close[0])}?" if close else f" It was looked for in {given.parent}."

@@ -64,6 +64,36 @@ def test_missing_player_is_refused_with_how_else_an_environment_is_named(tmp_pat
         require_environment(f"unity:{tmp_path}/Ball")
 
 
+def test_file_without_an_ending_is_found_by_a_path_that_has_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    player = executable(tmp_path / "Ball")
+    assert find_player(str(tmp_path / "Ball.exe")) == player
+
+
+@pytest.mark.parametrize(
+    ("built", "system"), [("Ball.exe", "Windows"), ("Ball.app/Contents/MacOS/Ball", "macOS")], ids=["exe", "app"]
+)
+def test_build_for_another_system_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built: str, system: str
+) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    executable(tmp_path / built)
+    with pytest.raises(ConfigError, match=rf"Ball[.]\w+ was built for {system}: build one for this system"):
+        find_player(str(tmp_path / "Ball"))
+
+
+def test_missing_player_is_refused_with_a_file_of_a_similar_name_or_where_it_was_looked_for(tmp_path: Path) -> None:
+    player = executable(tmp_path / "3DBall")
+    with pytest.raises(ConfigError, match=rf"no such Unity player. Did you mean {player}[?] An environment"):
+        find_player(str(tmp_path / "3DBal"))
+    with pytest.raises(ConfigError, match=rf"It was looked for in {tmp_path}[.]"):
+        find_player(str(tmp_path / "Walker"))
+    with pytest.raises(ConfigError, match=rf"There is no folder {tmp_path}/build[.]"):
+        find_player(str(tmp_path / "build/3DBall"))
+
+
 def test_folder_is_refused_with_the_player_in_it(tmp_path: Path) -> None:
     player = executable(tmp_path / "build/Ball.x86_64")
     with pytest.raises(ConfigError, match=f"got a folder. Did you mean {player}?"):
