@@ -24,6 +24,7 @@ from rl_tui.engine.session.messages import (
     RunStarted,
 )
 from rl_tui.tui.cli import main, why_headless
+from rl_tui.tui.command_line.command_arguments import parse_check
 from rl_tui.tui.command_line.configuration import find_config
 from rl_tui.tui.command_line.train_arguments import NO_CONFIG, ScreenOptions, parse_train_arguments, screen_flags
 from rl_tui.tui.terminal.signals import StopSignals
@@ -735,6 +736,14 @@ def test_what_a_checked_environment_prints_is_apart_from_what_is_found(
     shown = [line for line in said if line == "stepped"]
     assert len(shown) == (5 if exit_code == 0 else 1)
     assert ("KeyError: 'wheel'" in captured.err) == (exit_code != 0)
+
+
+def test_players_are_checked_without_graphics_if_that_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    checked = parse_check(["builds/Ball", "--env-kwargs", '{"num_areas": 2}', "--no-graphics"])
+    assert checked.kwargs == {"num_areas": 2, "no_graphics": True}
+    with pytest.raises(SystemExit):
+        main(["check-env", "toy:line", "--no-graphics"])
+    assert "--no-graphics: only Unity players have graphics" in capsys.readouterr().err
 
 
 def test_arguments_of_a_checked_environment_are_json(capsys: pytest.CaptureFixture[str]) -> None:

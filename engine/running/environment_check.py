@@ -82,7 +82,9 @@ def check(
     try:
         start = time.monotonic()
         call_with_timeout(max(START_SECONDS, timeout), pool, pool.start)
-        yield Finding("ok", f"{num_copies} copies made in {time.monotonic() - start:.2f} s")
+        yield Finding(
+            "ok", f"{num_copies} {'copy' if num_copies == 1 else 'copies'} made in {time.monotonic() - start:.2f} s"
+        )
         for spec in pool.specs.values():
             yield from _about(spec, pool.num_agents[spec.name], _teams(made, spec.name))
         total = num_steps * max(1, sum(pool.num_agents.values()))
@@ -95,7 +97,7 @@ def check(
         yield Finding("ok", f"{played.num_steps} random steps: shapes, types and values match the spaces")
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
         yield from _departures(played)
-        yield from _episodes(played)
+        yield from _episodes(played, is_player)
         if not is_player:  # its seed is that of its start
             yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed))
         yield _speed(played, is_player)
@@ -248,11 +250,12 @@ def _departures(played: _Played) -> Iterator[Finding]:
             yield Finding("warning", f"{name}: {left}. Their unfinished steps are not learned from")
 
 
-def _episodes(played: _Played) -> Iterator[Finding]:
+def _episodes(played: _Played, is_player: bool) -> Iterator[Finding]:
     """How they ended, and whether their rewards differ."""
     if not played.lengths:
         text = f"no episode ended in {played.num_steps} random steps. Returns need episodes that end (terminated or"
-        yield Finding("warning", f"{text} truncated): add a time limit, such as gymnasium.wrappers.TimeLimit")
+        limit = "Max Step of the agents" if is_player else "gymnasium.wrappers.TimeLimit"
+        yield Finding("warning", f"{text} truncated): add a time limit, such as {limit}")
     else:
         means = f"mean length {np.mean(played.lengths):.1f}, mean return {np.mean(played.returns):.3f}"
         yield Finding("ok", f"{len(played.lengths)} episodes: {means}, {played.num_truncated} truncated")

@@ -132,7 +132,15 @@ def parse_check(words: Sequence[str]) -> CheckArguments:
     parser.add_argument("--seed", type=seed, default=1, metavar="N", help=SEED_TEXT)
     timeout_text = "seconds before a call of the environment counts as hung (default 60)"
     parser.add_argument("--timeout-wait", type=from_one, default=60, metavar="S", help=timeout_text)
+    graphics_text = "start Unity players without a window and drawing"
+    parser.add_argument("--no-graphics", action="store_true", help=graphics_text)
     typed = parse(parser, words)
+    if typed.no_graphics:
+        from rl_tui.engine.config.environment_name import full_name, is_of_unity
+
+        if not is_of_unity(full_name(typed.env)):
+            parser.error("--no-graphics: only Unity players have graphics")
+        typed.env_kwargs = {**typed.env_kwargs, "no_graphics": True}
     return CheckArguments(typed.env, typed.env_kwargs, typed.num_envs, typed.steps, typed.seed, typed.timeout_wait)
 
 
