@@ -46,6 +46,7 @@ from rl_tui.engine.running.environments import (
     named_environments,
     quota_of,
     settings_of,
+    start_note,
 )
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
@@ -179,6 +180,7 @@ class Builder:
             output,
             start_seconds,
             names,
+            start_note(source.env, settings),
         )
 
     @property

@@ -54,10 +54,12 @@ class EnvironmentWorker:
         output: Path,
         start_seconds: float | None = None,
         names: Sequence[str] = (),
+        start_note: str = "",
     ):
         """output: the file for the traceback of a failure. names: the behaviors that the configuration has.
 
         start_seconds: how long making the environments may take; None where the pool limits that itself.
+        start_note: logged before that, where it takes long.
         """
         self.environment = environment
         self.control = Control(ui_priority)
@@ -74,6 +76,7 @@ class EnvironmentWorker:
         self._names = names
         self._seed = seed
         self._start_seconds = start_seconds
+        self._start_note = start_note
         self._bus = bus
         self._output = output
 
@@ -85,6 +88,8 @@ class EnvironmentWorker:
         log, start = partial(self._bus.log, "debug", self.environment), time.monotonic()
         self.pool = self._make_pool()
         log("starting")  # the last line where its constructor hangs
+        if self._start_note:
+            self._bus.log("info", self.environment, self._start_note)
         try:
             self._start(self.pool)
         except EnvironmentFailure as error:

@@ -144,6 +144,14 @@ def quota_of(settings: EnvSettings) -> MakeQuota:
     return partial(RestartQuota, lifetime, rate_n, settings.restarts_rate_limit_period_s)
 
 
+def start_note(env: str, settings: EnvSettings) -> str:
+    """The line that announces the start of Unity players: each may load for long. Empty for other environments."""
+    if not is_of_unity(env) or env == EDITOR:
+        return ""
+    players = "a player, which" if settings.num_envs == 1 else f"{settings.num_envs} players, each of which"
+    return f"starting {players} may take {settings.timeout_wait} s to connect"
+
+
 def player_pool(
     source: EnvironmentSource,
     num_players: int,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.running.environments import named_environments
+from rl_tui.engine.running.environments import named_environments, start_note
 from rl_tui.engine.running.watching.service import WatchService
 from rl_tui.engine.running.watching.viewer import WatchTarget
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
@@ -80,3 +80,11 @@ def test_player_is_not_watched_and_the_user_is_told_what_to_do(tmp_path: Path) -
     service.offer({"A": WatchTarget(source, {}, 1, 1.0, tmp_path, tmp_path)})
     assert service.begin("A", (10, 10)).startswith("a Unity player cannot be drawn here")
     assert service.pop_scene() is None
+
+
+def test_start_of_players_is_announced_with_how_long_they_may_take() -> None:
+    several = parse(EVERY_KEY).env_settings
+    assert start_note("unity:Ball", several) == "starting 3 players, each of which may take 7 s to connect"
+    one = parse("behaviors: {A: {}}").env_settings
+    assert start_note("unity:Ball", one) == "starting a player, which may take 60 s to connect"
+    assert start_note("unity:editor", one) == start_note("toy:line", one) == ""
