@@ -45,7 +45,9 @@ Q1, Q2, COEFFICIENT = "Losses/Q1 Loss", "Losses/Q2 Loss", "Policy/Continuous Ent
 class Story:
     """A run event by event; `warnings` are those so far. Its behavior is in that state."""
 
-    def __init__(self, algorithm="ppo", state="training", num_agents=8, step=0, health_of=trainer_health, **plan):
+    def __init__(
+        self, algorithm="ppo", state="training", num_agents=8, step=0, health_of=trainer_health, goal=10_000_000, **plan
+    ):
         self.watch = HealthMonitor(health_of)
         self.warnings = []
         self.name = "Walker"
@@ -53,7 +55,7 @@ class Story:
         self.number = 0
         self.step = self.sampled = step
         self.publish(RUN)
-        environment, goal = "gymnasium:Walker", 10_000_000
+        environment = "gymnasium:Walker"
         self.publish(BehaviorStarted(self.name, algorithm, environment, step, goal, num_agents, 5000, False, **plan))
         self.publish(RunStateChanged("training"))
         self.publish(BehaviorStateChanged(self.name, state))
@@ -72,7 +74,8 @@ class Story:
 
     def summary(self, metrics=None, mean=5.0, std=10.0, episodes=100):
         """50 000 steps in 10 seconds, episodes with that mean, and their summary."""
-        new = self.publish(EpisodesFinished(self.name, self.step + 50_000, episodes, mean, mean, mean, 100.0), 10.0)
+        low, high = mean - std, mean + std
+        new = self.publish(EpisodesFinished(self.name, self.step + 50_000, episodes, mean, low, high, 100.0), 10.0)
         new += self.steps(50_000, 0.0)
         return new + self.publish(MetricsReported(self.name, self.step, 1.0, metrics or {}, mean, std, None, True))
 
@@ -134,7 +137,7 @@ def test_a_deterministic_policy_that_is_good_has_not_collapsed():
 
 
 def test_continuous_actions_may_have_a_negative_entropy_but_not_any():
-    story = Story()
+    story = Story(goal=1_000_000_000)
     assert story.summaries(ENTROPY, [1.42 - 0.06 * number for number in range(60)]) == []
     warning = only(story.summaries(ENTROPY, [-3.2, -3.4, -3.6, -3.8]))
     assert warning.message == ("entropy -3.6 since step 3.05M, actions deviate by 0.007: the policy may have collapsed")
@@ -240,7 +243,7 @@ def test_a_full_replay_buffer_without_an_update_is_warned_about():
 
 
 def test_a_kl_spike_is_compared_with_the_usual_value():
-    story = Story()
+    story = Story(goal=1_000_000_000)
     assert story.summaries(KL, [0.010, 0.012, 0.013, 0.012, 0.011, 0.2, 0.012, 0.013]) == [], "one spike is none"
     warning = only(story.summaries(KL, [0.072, 0.072, 0.09]))
     assert warning.message == "KL 0.072, 6x its usual 0.012"
@@ -283,7 +286,7 @@ def test_a_value_loss_may_jump_with_the_first_success():
     story.summaries(VALUE_LOSS, [1e-6] * 12, mean=0.0, std=0.0)
     for _ in range(12):
         story.summary({VALUE_LOSS: 0.5}, mean=1.0, std=0.1)
-    assert story.warnings == []
+    assert {warning.kind for warning in story.warnings} == {"same_returns"}
 
 
 def test_a_lost_return_is_compared_with_its_best():
@@ -355,7 +358,7 @@ def test_trainer_brings_rules_and_replaces_or_leaves_out_common_ones():
         "entropy_collapse": "entropy 0.4",
     }
     assert story.summaries(CLIP, [1.0] * 6) == []
-    story.publish(BehaviorRolledBack("Walker", 0, story.step, "x"))
+    story.publish(BehaviorRolledBack("Walker", story.step, story.step, "x"))
     assert len(story.summary({ENTROPY: 0.4})) == 2, "the new policy is judged by them, too"
 
 
@@ -408,8 +411,75 @@ def test_where_episodes_are_long_more_steps_are_given():
     story = Story()
     story.warnings = [w for _ in range(25) for w in story.steps()]
     story.publish(EpisodesFinished("Walker", story.step, 1, 5.0, 5.0, 5.0, 100.0))
-    assert [w for _ in range(74) for w in story.steps()] == []
+    assert {w.kind for _ in range(74) for w in story.steps()} == {"rare_episodes"}
     assert only(story.steps()).message == "no episode has ended in 75k steps"
+
+
+def play(story, episodes, *returns, length=100):
+    """Steps in which so many episodes end, with these returns in turn."""
+    raised = []
+    for number in range(episodes):
+        earned = returns[number % len(returns)]
+        raised += story.publish(EpisodesFinished("Walker", story.step, 1, earned, earned, earned, length))
+        raised += story.steps(length, after=0.01)
+    return raised
+
+
+def test_few_episodes_in_the_first_steps_are_a_warning_until_they_are_more():
+    story = Story(num_agents=1)
+    warning = only([*play(story, 7, 1.0, 2.0, length=4_000), *play(story, 3, 1.0, length=1_000)])
+    assert warning.message == "only 9 episodes have ended in 30k steps: too few to learn from and to show progress"
+    assert "give gymnasium:Walker a time limit (max_episode_steps in env_kwargs for an id of Gymn" in warning.advice
+    assert play(story, 8, 1.0, 2.0, length=4_000) == []
+    assert play(story, 100, 1.0, 2.0, length=1_000) == [WarningCleared("rare_episodes", "Walker")]
+
+
+@pytest.mark.parametrize("step", [0, 5_000_000])
+def test_long_episodes_of_a_policy_that_has_learned_are_no_warning(step):
+    story = Story(num_agents=1, step=step)
+    if step == 0:
+        assert play(story, 100, 1.0, 2.0, length=400) == []
+    assert play(story, 50, 1.0, 2.0, length=9_000) == []
+
+
+def test_returns_that_are_all_the_same_are_a_warning_until_one_differs():
+    story = Story()
+    assert play(story, 299, -200.0) == []
+    warning = only(play(story, 1, -200.0))
+    assert warning.message == "no episode so far had another return than -200"
+    assert "reward steps toward the goal" in warning.advice
+    assert play(story, 500, -200.0) == []
+    assert play(story, 1, -150.0) == [WarningCleared("same_returns", "Walker")]
+
+
+def test_a_new_lesson_begins_with_returns_of_its_own():
+    story = Story()
+    play(story, 200, 7.0)
+    story.publish(LessonChanged("Walker", story.step, "size", 2, 3))
+    assert play(story, 299, 3.0) == []
+    assert only(play(story, 1, 3.0)).message == "no episode so far had another return than 3"
+
+
+def test_returns_that_stay_as_they_were_at_first_are_a_warning_until_they_are_better():
+    story = Story(goal=100_000)
+    rare = [0.0] * 49 + [1.0]
+    for _ in range(4):
+        assert [w for w in play(story, 124, *rare) if w.kind != "same_returns"] == []
+        story.publish(MetricsReported("Walker", story.step, 1.0, {}, 0.02, 0.14, None, True))
+    warning = only(play(story, 5, *rare))
+    assert warning.kind == "no_improvement"
+    assert warning.message == "mean return 0.02 after 50k steps, hardly better than at first (0)"
+    assert "buffer_size" in warning.advice
+    assert play(story, 100, *rare) == []
+    assert play(story, 100, 0.0, 1.0) == [WarningCleared("no_improvement", "Walker")]
+
+
+def test_returns_have_a_fifth_of_the_training_to_improve():
+    story = Story(goal=1_000_000)
+    for _ in range(19):
+        assert play(story, 100, 0.0, 1.0) == []
+        story.publish(MetricsReported("Walker", story.step, 1.0, {}, 0.5, 0.5, None, True))
+    assert only(play(story, 105, 0.0, 1.0)).kind == "no_improvement"
 
 
 def test_steps_of_before_a_resume_do_not_count():

@@ -33,6 +33,9 @@ class PPOSettings(Hyperparameters):
         "entropy_collapse": "raise beta, or roll back to an earlier checkpoint",
         "kl_spike": "lower learning_rate or epsilon",
         "clip_fraction": "lower learning_rate or num_epoch",
+        "same_returns": "reward steps toward the goal, make the task easier, or explore more: raise beta",
+        "no_improvement": "update more often (a smaller buffer_size, a higher num_epoch or learning_rate), reward steps"
+        " toward the goal, or raise beta",
     }
 
     batch_size: PositiveWhole = 1024

@@ -69,6 +69,9 @@ class SACSettings(Hyperparameters):
     }
     advice: ClassVar = {
         "entropy_collapse": "raise target_entropy or init_entcoef, or roll back to an earlier checkpoint",
+        "same_returns": "reward steps toward the goal, make the task easier, or explore more: raise init_entcoef",
+        "no_improvement": "update more often (a lower steps_per_update), reward steps toward the goal, or raise"
+        " target_entropy or init_entcoef",
     }
 
     def for_playing(self) -> Self:

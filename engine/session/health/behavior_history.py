@@ -94,6 +94,11 @@ class BehaviorHistory:
     returns: Returns = field(default_factory=Returns)
     entropy_target: str = ""
 
+    @property
+    def num_agents(self) -> int:
+        """How many agents usually act at once; 1 where it is not known."""
+        return 1 if self.started is None else self.started.num_agents
+
     def restarted(self) -> BehaviorHistory:
         """The empty history of another policy of the same behavior."""
         return BehaviorHistory(self.started, self.hyperparameters, self.is_training)

@@ -19,7 +19,8 @@ from rl_tui.engine.session.health.learning import (
     ValueLossExplosion,
 )
 from rl_tui.engine.session.health.machine import DiskFilling, DiskNearlyFull, GpuHot, MachineRule, MemoryNearlyFull
-from rl_tui.engine.session.health.progress import CheckpointTrouble, NoEpisodes, NoSteps
+from rl_tui.engine.session.health.progress import CheckpointTrouble, NoEpisodes, NoSteps, RareEpisodes
+from rl_tui.engine.session.health.returns import NoImprovement, SameReturns
 from rl_tui.engine.session.health.rules import Finding, Rule, TrainerHealth, Verdict
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
@@ -54,7 +55,10 @@ COMMON_RULES: Mapping[str, Callable[[], Rule]] = {  # by kind of warning
     "loss_not_finite": LossNotFinite,
     "value_loss_explosion": ValueLossExplosion,
     "return_drop": ReturnDrop,
+    "same_returns": SameReturns,
+    "no_improvement": NoImprovement,
     "no_episodes": NoEpisodes,
+    "rare_episodes": RareEpisodes,
     "no_steps": NoSteps,
     "frequent_restarts": FrequentRestarts,
     OF_FILES: CheckpointTrouble,

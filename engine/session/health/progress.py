@@ -33,17 +33,54 @@ class NoEpisodes:
             return "fine"
         if not history.is_training:
             return "fine"
-        num_agents = 1 if history.started is None else history.started.num_agents
         quiet = history.sampled - self._ended_at
-        if isinstance(event, ProgressReported) and quiet >= max(
-            LONG_WAIT, LONG_EPISODE * num_agents, 3 * self._longest
-        ):
-            return Finding(
-                f"no episode has ended in {short_count(quiet)} steps",
-                "check that the environment ends its episodes, or give it a time limit (for Gymnasium environments"
-                " max_episode_steps in env_settings.env_kwargs)",
-            )
+        if isinstance(event, ProgressReported) and quiet >= max(_long_wait(history), 3 * self._longest):
+            text = f"no episode has ended in {short_count(quiet)} steps"
+            return Finding(text, f"check that the environment ends its episodes, or {_time_limit(history)}")
         return None
+
+
+class RareEpisodes:
+    """A policy that has not learned yet goes on for thousands of steps in each episode."""
+
+    def __init__(self) -> None:
+        self._began_at: int | None = None
+        self._is_first = True
+        self._count = 0
+
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
+        """Judge the first steps of a training by how many episodes have ended, and later ones only if that is fine."""
+        if self._began_at is None:
+            self._began_at = history.sampled
+            self._is_first = history.sampled == 0
+        if isinstance(event, EpisodesFinished):
+            self._count += event.count
+        steps = history.sampled - self._began_at
+        if not history.is_training or not isinstance(event, ProgressReported) or steps < _long_wait(history):
+            return None
+        count, is_first = self._count, self._is_first
+        self._began_at, self._is_first, self._count = history.sampled, False, 0
+        if count * LONG_EPISODE >= steps:
+            return "fine"
+        if not is_first or count == 0:  # for none at all there is a warning of its own
+            return None
+        ended = "1 episode has" if count == 1 else f"{count} episodes have"
+        text = f"only {ended} ended in {short_count(steps)} steps: too few to learn from and to show progress"
+        return Finding(text, f"end episodes that lead nowhere, or {_time_limit(history)}")
+
+
+def _long_wait(history: BehaviorHistory) -> int:
+    """Steps of all agents in which some episodes should have ended."""
+    return max(LONG_WAIT, LONG_EPISODE * history.num_agents)
+
+
+def _time_limit(history: BehaviorHistory) -> str:
+    """How to give its environment a time limit."""
+    environment = "it" if history.started is None else history.started.environment
+    how = (
+        "max_episode_steps in env_kwargs for an id of Gymnasium, in env_settings.wrappers gymnasium.wrappers:TimeLimit"
+    )
+    return f"give {environment} a time limit ({how} for another, Max Step for an Agent of Unity)"
 
 
 class NoSteps:
