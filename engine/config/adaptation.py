@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import cast
 
@@ -14,11 +14,15 @@ class Adaptation:
     """What a kind of environments needs to know besides `env_kwargs`.
 
     parameters: by environment parameter, the attribute that it sets. has_parameters: the run has any environment
-    parameters, which the environment must take.
+    parameters, which the environment must take. behaviors: by behavior, patterns of its agents' names. groups: those
+    of them whose agents cooperate. random_agents: patterns of agents that are not trained.
     """
 
     parameters: Mapping[str, str] = field(default_factory=dict)
     has_parameters: bool = False
+    behaviors: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    groups: Sequence[str] = ()
+    random_agents: Sequence[str] = ()
 
     def to_json(self) -> dict[str, JsonValue]:
         """What `from_json` reads."""
@@ -28,4 +32,6 @@ class Adaptation:
     def from_json(fields: Mapping[str, JsonValue]) -> Adaptation:
         """The adaptation that was written."""
         parameters = cast(Mapping[str, str], fields["parameters"])
-        return Adaptation(parameters, bool(fields["has_parameters"]))
+        behaviors = cast(Mapping[str, Sequence[str]], fields["behaviors"])
+        groups, random_agents = (cast(Sequence[str], fields[name]) for name in ("groups", "random_agents"))
+        return Adaptation(parameters, bool(fields["has_parameters"]), behaviors, groups, random_agents)

@@ -22,6 +22,7 @@ class EnvironmentSettings(PluginSettings):
     """What `env_kwargs` may hold for one kind of environment."""
 
     has_one_behavior: ClassVar[bool] = False  # and never more, which has the name that the file gives it
+    names_agents: ClassVar[bool] = False  # its agents have names, by which env_settings.behaviors selects them
     pattern: ClassVar[str] = "NAME"  # what follows the colon, in messages
     not_drawn: ClassVar[str] = ""  # why none can be watched or recorded, and what to do instead
     from_file: ClassVar[type[PluginSettings] | None] = None  # what env_kwargs hold, where a run adds other settings

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, JsonValue, PrivateAttr, ValidationInfo, field_validator
 
+from rl_tui.engine.config.agents import BehaviorPatterns, Patterns
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import SourceMap, describe, must_be, visible
 from rl_tui.engine.config.environment_name import EDITOR, UNITY, read_environment
@@ -84,6 +85,13 @@ class EnvSettings(Settings):
 
     metrics: list[str] = Field(
         default_factory=list, description="Keys of an environment's info whose means are recorded as statistics."
+    )
+    behaviors: BehaviorPatterns = Field(
+        default_factory=dict,
+        description="The agents of each behavior, by patterns of their names: * is any text. PettingZoo only.",
+    )
+    random_agents: Patterns = Field(
+        default_factory=list, description="Patterns of agents that act at random, untrained. PettingZoo only."
     )
     training_analytics: bool = Field(
         False, description="Send Unity players, for their analytics, how the training is set up, with names hashed."

@@ -122,10 +122,10 @@ def _environments(settings: EnvSettings) -> Iterator[tuple[KeyPath, str]]:
 def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     """What a file may hold or leave out, and a run may not."""
     env, path = config.env_settings.environment, ("env_settings", "env")
-    has_names = isinstance(env, str) and is_of_unity(env) and config.default_settings is not None  # the player's own
+    has_names = isinstance(env, str) and _names_behaviors(env) and config.default_settings is not None
     if not config.behaviors and not has_names:
         text = "must have a key for each behavior, got none"
-        text += ". Only Unity players name theirs" if config.default_settings else ""
+        text += ". Only Unity players and environments of PettingZoo name theirs" if config.default_settings else ""
         yield Diagnostic(("behaviors",), text, of_key=True)
     yield from _too_many_editors(config.env_settings)
     if config.checkpoint_settings.force and config.checkpoint_settings.inference:
@@ -137,6 +137,12 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     if isinstance(env, str) and len(config.behaviors) > 1 and (kind := kind_of(env)) and kind.has_one_behavior:
         text = f"must map each of the {len(config.behaviors)} behaviors to an environment"
         yield Diagnostic(path, f"{text}; {env} has only one behavior")
+
+
+def _names_behaviors(env: str) -> bool:
+    """Whether behaviors have names of their own, for which default_settings are enough."""
+    kind = kind_of(env)
+    return is_of_unity(env) or (kind is not None and kind.names_agents)
 
 
 def _too_many_editors(settings: EnvSettings) -> Iterator[Diagnostic]:
@@ -154,6 +160,10 @@ def _unused(config: RunConfig) -> Iterator[Diagnostic]:
     if config.env_settings.env is not None:
         yield Diagnostic(("env_settings", "env_path"), "no effect: env names the environment", of_key=True)
     yield from _unused_of_unity(config)
+    if not any(map(_names_agents, (environment for _, environment in _environments(config.env_settings)))):
+        for key in ("behaviors", "random_agents"):
+            text = "no effect: only agents of PettingZoo's environments have names"
+            yield Diagnostic(("env_settings", key), text, of_key=True)
     for key, reason in (("load_model", "resume says it"), ("train_model", "training is the default")):
         yield Diagnostic(("checkpoint_settings", key), f"no effect: {reason}", of_key=True)
     start = config.checkpoint_settings
@@ -164,6 +174,12 @@ def _unused(config: RunConfig) -> Iterator[Diagnostic]:
         yield Diagnostic(("writers",), "no effect: with --inference no statistics are recorded", of_key=True)
     for path, behavior in _sections(config):
         yield from _unused_in_behavior(path, behavior)
+
+
+def _names_agents(env: str) -> bool:
+    """Whether its agents may have names: a factory may return anything."""
+    kind = kind_of(env)
+    return kind is None or kind.names_agents
 
 
 def _unused_of_unity(config: RunConfig) -> Iterator[Diagnostic]:

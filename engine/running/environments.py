@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from rl_tui.engine.config.adaptation import Adaptation
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import closest, visible
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
@@ -46,7 +47,15 @@ def named_environments(
 
     def named(env: str, kwargs: Mapping[str, object], behaviors: tuple[str, ...], index: int = 0) -> NamedEnvironment:
         all_kwargs = {**of_players, **kwargs} if is_of_unity(env) else kwargs
-        return _named(env, all_kwargs, settings.metrics, behaviors, index * settings.num_envs)
+        source = EnvironmentSource(
+            env,
+            behaviors[0] if behaviors else "",
+            all_kwargs,
+            tuple(settings.metrics),
+            first_copy=index * settings.num_envs,
+            adaptation=adaptation_of(settings, behaviors),
+        )
+        return NamedEnvironment(source, behaviors)
 
     match settings.environment:
         case str(env):
@@ -92,13 +101,18 @@ def settings_of(config: RunConfig, behavior: str) -> BehaviorConfig:
     return settings
 
 
-def _named(
-    env: str, kwargs: Mapping[str, object], metrics: Sequence[str], behaviors: tuple[str, ...], first_copy: int = 0
-) -> NamedEnvironment:
-    """A Gymnasium environment has one behavior, which takes the first name."""
-    behavior = behaviors[0] if behaviors else ""
-    source = EnvironmentSource(env, behavior, kwargs, tuple(metrics), first_copy=first_copy)
-    return NamedEnvironment(source, behaviors)
+def adaptation_of(settings: EnvSettings, behaviors: Sequence[str]) -> Adaptation:
+    """What the environment of these behaviors needs to know. With one for each, others have their own agents."""
+    agents = {
+        name: patterns
+        for name, patterns in settings.behaviors.items()
+        if isinstance(settings.environment, str) or name.partition("?")[0] in behaviors
+    }
+    return Adaptation(
+        behaviors={name: patterns.agents for name, patterns in agents.items()},
+        groups=[name for name, patterns in agents.items() if patterns.group],
+        random_agents=settings.random_agents,
+    )
 
 
 def _kwargs_of(kwargs: Mapping[str, object], behavior: str) -> Mapping[str, object]:

@@ -38,6 +38,7 @@ class PettingZooSettings(OpenArguments):
     """Environments of PettingZoo, as pettingzoo:NAMESPACE/NAME or pettingzoo:MODULE."""
 
     implementation: ClassVar = "rl_tui.engine.sampling.environments.pettingzoo.kind:PettingZooEnvironment"
+    names_agents: ClassVar = True
 
     @classmethod
     def runs_user_code(cls, name: str) -> bool:

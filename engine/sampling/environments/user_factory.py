@@ -68,7 +68,7 @@ def wrapped(
     if isinstance(first, VectorEnv):
         return [GymnasiumVector(behavior, copy) for copy in copies]
     if is_of_pettingzoo(first):
-        return [loop_of(env, behavior, copies)]
+        return [loop_of(env, behavior, copies, adaptation)]
     return copies
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.pettingzoo.columns import BehaviorColumns
 from rl_tui.engine.sampling.environments.pettingzoo.episodes import Action, AgentName, Env, Seen, Turn, episodes_of
-from rl_tui.engine.sampling.environments.pettingzoo.population import Population, Trained
+from rl_tui.engine.sampling.environments.pettingzoo.population import Trained
 from rl_tui.engine.sampling.environments.pettingzoo.random_agent import RandomAgent
+
+Meet: TypeAlias = Callable[[AgentName], "Trained | RandomAgent"]
+Options: TypeAlias = Callable[[], "dict[str, float] | None"]
 
 _MOST_TURNS = 10_000  # without any agent that is trained
 
@@ -22,17 +25,19 @@ class Copy:
     waiting: agents that are trained and must act before the next step, in the order of their rows.
     """
 
-    def __init__(self, index: int, env: Env, population: Population, random: np.random.Generator) -> None:
-        self.env, self._index, self._population, self._random = env, index, population, random
+    def __init__(self, env: Env, meet: Meet, options: Options, random: np.random.Generator) -> None:
+        """meet: who an agent is that begins an episode. options: of each reset."""
+        self.env, self._meet, self._options, self._random = env, meet, options, random
         self._episodes = episodes_of(env)
         self._agents: dict[AgentName, Trained | RandomAgent] = {}  # in their episodes
         self._actions: dict[AgentName, Action] = {}
         self.waiting: list[tuple[AgentName, BehaviorColumns]] = []
 
-    def reset(self, seed: int | None, options: Mapping[str, Any] | None = None) -> None:
+    def reset(self, seed: int | None) -> None:
         """Begin an episode, dropping what is open."""
         self._agents.clear()
-        self._until_trained(self._episodes.reset(seed, options))
+        self._actions.clear()
+        self._until_trained(self._episodes.reset(seed, self._options()))
 
     def act(self, agent: AgentName, action: Action) -> None:
         """What a waiting agent does in the next step."""
@@ -47,7 +52,7 @@ class Copy:
         self._take(turn)
         num_turns = 0
         while not self.waiting:
-            turn = self._episodes.reset(None, None) if turn.is_over else self._step()
+            turn = self._episodes.reset(None, self._options()) if turn.is_over else self._step()
             self._take(turn)
             num_turns += 1
             if num_turns > _MOST_TURNS:
@@ -64,7 +69,9 @@ class Copy:
             if isinstance(agent, Trained) and agent.has_acted:
                 agent.columns.add_ended(agent.id, ended, agent.credited(ended.seen.reward), agent.group)
         for seen in turn.waiting:
-            agent = self._agents.get(seen.agent) or self._meet(seen.agent)
+            agent = self._agents.get(seen.agent)
+            if agent is None:
+                agent = self._agents[seen.agent] = self._meet(seen.agent)
             if isinstance(agent, Trained):
                 self._wait(agent, seen)
             else:
@@ -77,7 +84,3 @@ class Copy:
             agent.early, agent.has_acted = seen.reward, True
             agent.columns.add_newcomer(agent.id, seen, agent.group)
         self.waiting.append((seen.agent, agent.columns))
-
-    def _meet(self, name: AgentName) -> Trained | RandomAgent:
-        agent = self._agents[name] = self._population.meet(self._index, self.env, name)
-        return agent

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rl_tui.engine.config.adaptation import Adaptation
 from rl_tui.engine.config.environments import OpenArguments
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
-from rl_tui.engine.sampling.environments.pettingzoo.episodes import Env, is_turn_based
+from rl_tui.engine.sampling.environments.pettingzoo.episodes import Env
 from rl_tui.engine.sampling.environments.pettingzoo.lookup import find, missing
 from rl_tui.engine.sampling.environments.pettingzoo.loop import PettingZooLoop
 from rl_tui.engine.sampling.environments.pettingzoo.roles import Roles
@@ -34,7 +35,7 @@ class PettingZooEnvironment(EnvironmentKind[OpenArguments]):
             if "unexpected keyword argument" not in str(error):
                 raise
             raise ConfigError(f"pettingzoo:{name}: invalid env_kwargs: {error}") from error
-        return [loop_of(f"pettingzoo:{name}", behavior, made)]
+        return [loop_of(f"pettingzoo:{name}", behavior, made, settings.adaptation)]
 
     def require(self, name: str) -> None:
         """It is registered, or its module can be imported. Raises ConfigError and InstanceFailure."""
@@ -50,12 +51,12 @@ class PettingZooEnvironment(EnvironmentKind[OpenArguments]):
 
 
 def is_of_pettingzoo(env: object) -> bool:
-    """Whether it is an environment of PettingZoo, which need not be installed."""
-    return all(
-        hasattr(env, member) for member in ("agents", "observation_space", "action_space", "step", "reset")
-    ) and (is_turn_based(env) or hasattr(env, "possible_agents"))
+    """Whether it is an environment of PettingZoo, which need not be installed: each agent has spaces of its own."""
+    asked = ("observation_space", "action_space", "reset", "step")
+    return all(callable(getattr(env, method, None)) for method in asked)
 
 
-def loop_of(env: str, behavior: str, copies: Sequence[Env]) -> PettingZooLoop:
+def loop_of(env: str, behavior: str, copies: Sequence[Env], adaptation: Adaptation) -> PettingZooLoop:
     """The copies as one instance. env: for messages. behavior: the first name in the file."""
-    return PettingZooLoop(copies, Roles({}, (), behavior, env))
+    roles = Roles(adaptation.behaviors, adaptation.random_agents, behavior, env)
+    return PettingZooLoop(copies, roles, adaptation.groups, adaptation.parameters)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from rl_tui.engine.sampling.environments.gymnasium_loop import NamedCopy
+from rl_tui.engine.sampling.environments.parameter_setting import ParameterSetter
 from rl_tui.engine.sampling.environments.pettingzoo.copies import Copy
 from rl_tui.engine.sampling.environments.pettingzoo.episodes import Env
 from rl_tui.engine.sampling.environments.pettingzoo.population import Population
 from rl_tui.engine.sampling.environments.pettingzoo.roles import Roles
 from rl_tui.engine.sampling.environments.rendering import Frame, frames_per_second, rendered
+from rl_tui.engine.sampling.parameters import Parameters
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 
@@ -23,11 +26,22 @@ class PettingZooLoop:
     action. Agents that are not trained act as soon as they may.
     """
 
-    def __init__(self, copies: Sequence[Env], roles: Roles, groups: Sequence[str] = ()) -> None:
-        """groups: behaviors whose agents, those of one copy, are a group."""
+    def __init__(
+        self,
+        copies: Sequence[Env],
+        roles: Roles,
+        groups: Sequence[str] = (),
+        attributes: Mapping[str, str] | None = None,
+    ) -> None:
+        """groups: behaviors whose agents, those of one copy, are a group. attributes: that environment parameters set,
+        by parameter."""
         self._population = Population(roles, groups, len(copies))
         self._random = np.random.default_rng()
-        self._copies = [Copy(index, env, self._population, self._random) for index, env in enumerate(copies)]
+        self._setter = ParameterSetter(copies, attributes or {})
+        self._copies = [
+            Copy(env, partial(self._population.meet, index, env), partial(self._setter.prepare, index), self._random)
+            for index, env in enumerate(copies)
+        ]
         self._current = NamedCopy()
         self._population.expect(copies[0])
 
@@ -44,6 +58,10 @@ class PettingZooLoop:
     def measure(self, keys: Sequence[str]) -> None:
         """Steps include the numbers that agents' infos have under these keys, except those of a first observation."""
         self._population.measure(keys)
+
+    def set_parameters(self, parameters: Parameters) -> None:
+        """Copies are reset with these from now on. Raises ConfigError where one has no such attribute."""
+        self._setter.set(parameters)
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
         """Reset all copies, each with a seed of its own that is derived from `seed`."""

@@ -10,6 +10,7 @@ import numpy as np
 import pettingzoo
 import pytest
 
+from rl_tui.engine.config.adaptation import Adaptation
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.environments.pettingzoo.kind import loop_of
 from rl_tui.engine.sampling.pools.serial import SerialPool
@@ -74,7 +75,7 @@ def play(name: str, form: str, kwargs: dict[str, Any], num_copies: int, num_step
     """Collect that many steps, and compare them with what the environment itself has paid out."""
     book = Book()
     copies = [recorded(make(name, form, kwargs), copy, book) for copy in range(num_copies)]
-    rows = collect([loop_of(name, "B", copies)], num_steps)
+    rows = collect([loop_of(name, "B", copies, Adaptation())], num_steps)
     paid = list(book.rows.values())  # agents are numbered in the order in which they first act
     assert sum(map(len, rows.values())) >= num_steps
     assert set(rows) <= set(range(len(paid)))
