@@ -49,6 +49,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "gymnasium": "rl_tui.engine.sampling.environments.settings:GymnasiumSettings",
         "toy": "rl_tui.engine.sampling.environments.settings:ToySettings",
         "pettingzoo": "rl_tui.engine.sampling.environments.settings:PettingZooSettings",
+        "mlagents": "rl_tui.engine.sampling.environments.settings:BaseEnvSettings",
         "unity": "rl_tui.engine.sampling.environments.settings:UnitySettings",
     },
 }

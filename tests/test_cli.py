@@ -392,7 +392,7 @@ def test_dry_run_without_an_environment_says_how_to_name_one(tmp_path: Path, mon
     assert "trainer_type: ppo" in captured.out
     assert captured.err == (
         "no environment is named: it trains in the Unity Editor. For another, set env (or --env) to gymnasium:ID,"
-        " toy:NAME, pettingzoo:NAME, unity:PATH or package.module:factory\n"
+        " toy:NAME, pettingzoo:NAME, mlagents:module:factory, unity:PATH or package.module:factory\n"
     )
     assert main([str(path), "--dry-run", "--env", "unity:editor"]) == 0
     assert capsys.readouterr().err == ""

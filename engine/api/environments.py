@@ -16,15 +16,22 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.environments import KIND, environment_names, near_kind
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.base_env.adapting import is_base_env
+from rl_tui.engine.sampling.environments.base_env.interface import BaseEnv
+from rl_tui.engine.sampling.environments.copies import has_member
 from rl_tui.engine.sampling.environments.factory import FROM_FACTORY, PROTOCOL, EnvironmentSource, checked
 from rl_tui.engine.sampling.environments.user_factory import PROGRAM, wrapped
 
-AnyEnv: TypeAlias = "gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | Environment"  # Any: only its spaces know
+AnyGymnasiumEnv: TypeAlias = "gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]"  # Any: only its spaces know
+AnyEnv: TypeAlias = "AnyGymnasiumEnv | BaseEnv | Environment"
 EnvironmentLike: TypeAlias = "str | AnyEnv | Callable[[], AnyEnv]"
 
 _GYMNASIUM_ID = re.compile(r"([\w.-]+:)?([\w.-]+/)?[\w.-]+-v[0-9]+")
 _GYMNASIUM_NAME = re.compile(r"gymnasium:(?:.*[:/])?([\w.-]+?)(?:-v[0-9]+)?")
-_OBJECTS = "a gymnasium.Env, a gymnasium VectorEnv, an Environment of rl-tui or a function that makes one"
+_OBJECTS = (
+    "a gymnasium.Env, a gymnasium VectorEnv, a BaseEnv of mlagents_envs, an Environment of rl-tui "
+    "or a function that makes one"
+)
 
 
 def full_name(env: str) -> str:
@@ -107,9 +114,9 @@ def given_source(env: object, behavior: str, metrics: tuple[str, ...]) -> GivenS
 
 
 def _is_environment(env: object) -> bool:
-    if isinstance(env, gymnasium.Env | VectorEnv):
+    if isinstance(env, gymnasium.Env | VectorEnv) or is_base_env(env):
         return True
-    return not isinstance(env, type) and all(hasattr(env, attribute) for attribute in PROTOCOL)
+    return not isinstance(env, type) and all(has_member(env, attribute) for attribute in PROTOCOL)
 
 
 def _gymnasium_name(spec: Any) -> str | None:  # Any: an EnvSpec of Gymnasium

@@ -25,6 +25,7 @@ class EnvironmentSettings(PluginSettings):
     names_agents: ClassVar[bool] = False  # its agents have names, by which env_settings.behaviors selects them
     pattern: ClassVar[str] = "NAME"  # what follows the colon, in messages
     not_drawn: ClassVar[str] = ""  # why none can be watched or recorded, and what to do instead
+    seeding: ClassVar[str] = "Draw from self.np_random, after super().reset(seed=seed)"  # how to repeat its episodes
     from_file: ClassVar[type[PluginSettings] | None] = None  # what env_kwargs hold, where a run adds other settings
 
     _adaptation: Adaptation = PrivateAttr(default_factory=Adaptation)

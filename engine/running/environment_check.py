@@ -99,7 +99,7 @@ def check(
         yield from _departures(played)
         yield from _episodes(played, is_player)
         if not is_player:  # its seed is that of its start
-            yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed))
+            yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed, source.seeding))
         yield _speed(played, is_player)
     finally:
         if busy_seconds(pool) == 0:  # otherwise it hangs, and its thread was abandoned
@@ -266,13 +266,13 @@ def _episodes(played: _Played, is_player: bool) -> Iterator[Finding]:
             yield Finding("warning", f"{text}: training begins with nothing to go by")
 
 
-def _repeats(pool: EnvironmentPool, seed: int) -> Finding:
-    """Whether a reset with the same seed and the same actions give the same results."""
+def _repeats(pool: EnvironmentPool, seed: int, advice: str) -> Finding:
+    """Whether a reset with the same seed and the same actions give the same results. advice: for when they do not."""
     for number, (first, second) in enumerate(zip(_record(pool, seed), _record(pool, seed), strict=True)):
         if first != second:
             when = "at the reset" if number == 0 else f"after {number} steps"
             text = f"the same seed and actions gave something else {when}: a run cannot be repeated"
-            return Finding("warning", f"{text}. Draw from self.np_random, after super().reset(seed=seed)")
+            return Finding("warning", f"{text}. {advice}")
     return Finding("ok", "the same seed and actions give the same episodes")
 
 

@@ -535,9 +535,9 @@ def test_every_error_is_reported_at_once_with_its_place_and_what_must_be() -> No
         ),
         "c.yaml:27:13: env_settings.num_envs: must be at least 1, got 0",
         (
-            "c.yaml:28:8: env_settings.env: must be gymnasium:ID, toy:NAME, pettingzoo:NAME, unity:PATH or "
-            'package.module:factory, got "CartPole-v1". Did you mean gymnasium:CartPole-v1, or unity:CartPole-v1 for a '
-            "Unity player?"
+            "c.yaml:28:8: env_settings.env: must be gymnasium:ID, toy:NAME, pettingzoo:NAME, mlagents:module:factory, "
+            'unity:PATH or package.module:factory, got "CartPole-v1". Did you mean gymnasium:CartPole-v1, or '
+            "unity:CartPole-v1 for a Unity player?"
         ),
         "c.yaml:29:13: env_settings.env_args: must be a list, got an empty mapping",
         (
@@ -658,7 +658,7 @@ def test_every_error_is_reported_at_once_with_its_place_and_what_must_be() -> No
         ),
         (
             "env_settings: {env: [a]}",
-            "1:21: env_settings.env: must be gymnasium:ID, toy:NAME, pettingzoo:NAME, unity:PATH or package.mod",
+            "1:21: env_settings.env: must be gymnasium:ID, toy:NAME, pettingzoo:NAME, mlagents:module:factory",
         ),
         (
             "behaviors: {Walker: {}}\nenv_settings:\n  env: {Walkr: 'gymnasium:A-v1'}",

@@ -19,14 +19,15 @@ from rl_tui.engine.config.environments import (
 )
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
+from rl_tui.engine.sampling.environments.copies import has_member
 from rl_tui.engine.sampling.environments.measuring import Measuring
 from rl_tui.engine.sampling.environments.user_factory import UserFactory
 from rl_tui.engine.specs import Json
 
 FROM_KIND = "make must return a list of environments"
 FROM_FACTORY = (
-    "must return a gymnasium.Env, a gymnasium VectorEnv, a ParallelEnv or AECEnv of PettingZoo, or an Environment of"
-    " rl-tui"
+    "must return a gymnasium.Env, a gymnasium VectorEnv, a ParallelEnv or AECEnv of PettingZoo, a BaseEnv of"
+    " mlagents_envs or an Environment of rl-tui"
 )
 PROTOCOL = ("specs", "num_agents", "reset", "step", "close")
 
@@ -79,6 +80,11 @@ class EnvironmentSource:
         """Why it can neither be watched nor recorded; "" where it may."""
         kind = kind_of(self.env)
         return "" if kind is None else kind.not_drawn
+
+    @property
+    def seeding(self) -> str:
+        """What its author has to do for the same seed to give the same episodes."""
+        return (kind_of(self.env) or EnvironmentSettings).seeding
 
     def showing_frames(self) -> EnvironmentSource:
         """A source of the same environment whose instances render frames, if they can."""
@@ -150,7 +156,7 @@ def make_environments(
 def checked(env: str, made: object, expected: str) -> list[Environment]:
     """The list of environments that something has made. Raises ConfigError for anything else, saying what it must."""
     copies = list(made) if isinstance(made, Iterable) else []
-    if missing := [attribute for attribute in PROTOCOL if not copies or not hasattr(copies[0], attribute)]:
+    if missing := [attribute for attribute in PROTOCOL if not copies or not has_member(copies[0], attribute)]:
         found = "an empty list" if isinstance(made, Iterable) else "None" if made is None else type(made).__name__
         if copies:
             found = f"{type(copies[0]).__name__}, which has no {', '.join(missing)}"

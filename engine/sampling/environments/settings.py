@@ -34,6 +34,14 @@ class ToySettings(OpenArguments):
         return False
 
 
+class BaseEnvSettings(OpenArguments):
+    """Environments written for mlagents_envs, made by a factory of the user's."""
+
+    implementation: ClassVar = "rl_tui.engine.sampling.environments.base_env.kind:BaseEnvKind"
+    pattern: ClassVar = "module:factory"
+    seeding: ClassVar = "Give its reset an argument seed, and draw from a generator of it"
+
+
 class PettingZooSettings(OpenArguments):
     """Environments of PettingZoo, as pettingzoo:NAMESPACE/NAME or pettingzoo:MODULE."""
 

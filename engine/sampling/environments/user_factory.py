@@ -5,13 +5,16 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 from rl_tui.engine.config.adaptation import Adaptation
 from rl_tui.engine.config.environments import OpenArguments, near_kind
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
+from rl_tui.engine.sampling.environments.base_env.adapting import adapted, is_base_env, refuse_wrapper
+from rl_tui.engine.sampling.environments.copies import require_different
 from rl_tui.engine.sampling.environments.modules import import_named
 
 PROGRAM = "__main__"  # the module of a script or a notebook
@@ -22,13 +25,8 @@ class UserFactory(EnvironmentKind[OpenArguments]):
 
     def make(self, name: str, behavior: str, copies: range, settings: OpenArguments) -> list[Environment]:
         """name: package.module:factory. Raises ConfigError when nothing has that name, or arguments do not fit."""
-        factory, kwargs = find_factory(name), settings.arguments
-        try:
-            inspect.signature(factory).bind(**kwargs)
-        except TypeError as error:
-            called = f"{name.partition(':')[2]}{inspect.signature(factory)}"
-            raise ConfigError(f"{name}: invalid env_kwargs: {called} {error}") from error
-        return wrapped(name, behavior, [factory(**kwargs) for _ in copies], settings.adaptation)
+        make = bound_factory(name, settings.arguments)
+        return wrapped(name, behavior, [make() for _ in copies], settings.adaptation)
 
     def require(self, name: str) -> None:
         """Its module is imported, nothing of it is called. Raises ConfigError and InstanceFailure."""
@@ -48,7 +46,7 @@ def wrapped(
     copies: list[Any],  # Any: what a user's function returns
     adaptation: Adaptation,
 ) -> list[Environment]:
-    """The copies as environments, wrapped if they are Gymnasium's or PettingZoo's; anything else as it is, unchecked.
+    """The copies as environments, wrapped if they are Gymnasium's, PettingZoo's or BaseEnvs; others as they are.
 
     Raises ConfigError if one is there twice: each would reset the other.
     """
@@ -59,17 +57,27 @@ def wrapped(
     from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
     from rl_tui.engine.sampling.environments.pettingzoo.kind import is_of_pettingzoo, loop_of
 
-    first, number = copies[0], len(copies)
-    if hasattr(first, "step") and len({id(getattr(copy, "unwrapped", copy)) for copy in copies}) < number:
-        text = f"must return a new environment at each of {number} calls, got the same {type(first).__name__} again"
-        raise ConfigError(f"{env}: {text}")
+    first = copies[0]
+    refuse_wrapper(env, first)
+    require_different(env, copies)
     if isinstance(first, gymnasium.Env):
         return [GymnasiumLoop(behavior, copies, adaptation.parameters)]
     if isinstance(first, VectorEnv):
         return [GymnasiumVector(behavior, copy) for copy in copies]
     if is_of_pettingzoo(first):
         return [loop_of(env, behavior, copies, adaptation)]
-    return copies
+    return adapted(env, copies) if is_base_env(first) else copies
+
+
+def bound_factory(name: str, arguments: Mapping[str, Any]) -> Callable[[], Any]:  # Any: a user's values and results
+    """The factory of that name with these arguments. Raises ConfigError as `find_factory`, and if they do not fit."""
+    factory = find_factory(name)
+    try:
+        inspect.signature(factory).bind(**arguments)
+    except TypeError as error:
+        called = f"{name.partition(':')[2]}{inspect.signature(factory)}"
+        raise ConfigError(f"{name}: invalid env_kwargs: {called} {error}") from error
+    return partial(factory, **arguments)
 
 
 def find_factory(env: str) -> Callable[..., Any]:  # Any: a user's function

@@ -1,5 +1,5 @@
 """Behaviors named `name?team=N`: team N of behavior `name`. The only file that knows such names, but for Unity's
-training analytics.
+training analytics and the ids in a BaseEnv.
 
 Shapes: N agents of all teams.
 """

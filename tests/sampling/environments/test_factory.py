@@ -58,7 +58,7 @@ def test_arguments_reach_the_factory() -> None:
         (
             "CartPole-v1",
             {},
-            "^CartPole-v1: must be gymnasium:ID, toy:NAME, pettingzoo:NAME, unity:PATH or package.module:factory$",
+            "^CartPole-v1: must be gymnasium:ID, toy:NAME, pettingzoo:NAME, mlagents:.*, unity:PATH or package",
         ),
         (":make", {}, "the module must be named like my_world or package.module, got ''"),
         ("gymnasium:.world:X-v0", {}, "the module must be named like .*, got '.world'"),

@@ -85,8 +85,10 @@ def test_instances_are_made_from_the_settings_in_this_process_and_in_a_worker() 
 
 def test_misspelled_kind_and_name_are_refused_with_what_was_meant() -> None:
     [line] = errors(ONE % ("maz:/small", ""))
-    names = "gymnasium:ID, toy:NAME, pettingzoo:NAME, unity:PATH, maze:NAME or package.module:factory"
-    assert line.endswith(f'env_settings.env: must be {names}, got "maz:/small". Did you mean maze:/small?')
+    names = "gymnasium:ID, toy:NAME, pettingzoo:NAME, mlagents:module:factory, unity:PATH, maze:NAME"
+    assert line.endswith(
+        f'env_settings.env: must be {names} or package.module:factory, got "maz:/small". Did you mean maze:/small?'
+    )
     assert refusals(read(ONE % ("maz:small", ""))) == ["maz:small: no module named 'maz'. Did you mean maze:small?"]
     assert refusals(read(ONE % ("maze:tiny", "size: 1"))) == ["maze:tiny: must be maze:small or maze:large"]
 
