@@ -142,7 +142,7 @@ def test_flags_of_the_screen_are_named_where_there_is_none() -> None:
         (["--save-freq=5000"], "--save-freq: no such flag"),
         (["--savefreq=5000"], "--savefreq: no such flag. Each behavior has its own interval"),
         (["--keep-checkpoints", "3"], "--set behaviors.NAME.keep_checkpoints=5"),
-        (["--lesson=2"], "--lesson: no such flag. Curricula are not supported yet"),
+        (["--lesson=2"], "--lesson: no such flag. A run begins at the first lesson"),
         (["--curriculum", "c.yaml"], "environment_parameters"),
         (["--sampler", "s.yaml"], "environment_parameters"),
         (["--num-runs", "2"], "--run-id"),

@@ -15,7 +15,7 @@ from rl_tui.engine.config.environments import environment_names
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import require_supported
 from rl_tui.engine.errors import ConfigError, NotSupportedError
-from rl_tui.engine.running.environments import named_environments
+from rl_tui.engine.running.environments import adaptation_of, named_environments
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.storage.behavior_folder import EXPORTED_KINDS
 from rl_tui.engine.storage.checkpoints import trained_behaviors
@@ -161,5 +161,7 @@ def _with_given(config: RunConfig, given: GivenSource, num_envs: int | None) -> 
     }
     config = config.model_copy(update={"env_settings": settings.model_copy(update=update)})
     if settings.num_workers and given.name is not None:
-        return config, EnvironmentSource(given.name, given.behavior, {}, given.metrics)
-    return config, source
+        return config, EnvironmentSource(
+            given.name, given.behavior, {}, given.metrics, adaptation=adaptation_of(config, [given.behavior])
+        )
+    return config, replace(source, adaptation=adaptation_of(config, [given.behavior]))

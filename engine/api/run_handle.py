@@ -32,6 +32,7 @@ from rl_tui.engine.session.messages import (
     RollBack,
     SaveCheckpoint,
     SetHyperparameter,
+    SetLesson,
     Stop,
 )
 from rl_tui.engine.session.view import RunView
@@ -215,6 +216,10 @@ class RunHandle:
     def roll_back(self, behavior: str, checkpoint: str | os.PathLike[str]) -> SentCommand:
         """Continue from an earlier checkpoint of this run, given as its folder."""
         return self.send(RollBack(behavior, os.fspath(checkpoint)))
+
+    def set_lesson(self, parameter: str, lesson: int) -> SentCommand:
+        """Let an environment parameter go to a lesson, counted from 1."""
+        return self.send(SetLesson(parameter, lesson))
 
     def note(self, text: str, behavior: str | None = None) -> SentCommand:
         """Write a note about one behavior, or about the run, which charts mark."""

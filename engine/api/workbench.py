@@ -26,6 +26,8 @@ from rl_tui.engine.running.collection import Collection
 from rl_tui.engine.running.environment_reports import publish_reports
 from rl_tui.engine.running.environments import make_pool
 from rl_tui.engine.running.hooks import HookStop
+from rl_tui.engine.running.lessons.follower import LessonFollower
+from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.memory import keep_freed_memory
 from rl_tui.engine.running.preflight import require_writers
@@ -85,6 +87,10 @@ class Workbench:
             for note in notes:
                 self.bus.log("info", "run", note)
             step = resumed_step(self.folder, plan.config.checkpoint_settings)
+            self._seed = run_seed(plan.config)
+            resumed = self.folder if self.folder.is_resumed else None
+            self._lessons = make_lessons(plan.config, self._seed, self.bus, resumed)
+            self._follower = LessonFollower(self._lessons)
             self._pool = self._make_pool(plan, step)
             leaving.callback(self._close_pool)
             self._pool.start()
@@ -99,10 +105,13 @@ class Workbench:
         config, plan = self.plan.config, self.plan
         self.logs = RunLogs(self.folder, config, self.bus, time.time())
         leaving.push(self._close_logs)
-        self._seed, device = run_seed(config), device_of(config)
+        device = device_of(config)
         self._record = RunRecord(config, self.folder, self.bus)
+        self._record.lesson_numbers = lambda: self._lessons.numbers
         self._record.announce(self._seed, device)
-        builder = Builder(config, self.folder, self._seed, device, self.bus, self._note_outcome, UiPriority())
+        builder = Builder(
+            config, self.folder, self._seed, device, self.bus, self._note_outcome, UiPriority(), lessons=self._lessons
+        )
         saver = Saver(
             builder.files,
             self.bus,
@@ -126,7 +135,9 @@ class Workbench:
         leaving.callback(self._end)
 
     def _make_pool(self, plan: LearnerPlan, step: int) -> EnvironmentPool:
-        return make_pool(plan.source, plan.config.env_settings, self.folder.run_logs, step)
+        pool = make_pool(plan.source, plan.config.env_settings, self.folder.run_logs, step)
+        self._follower.prepare(pool, step)
+        return pool
 
     def begin(self) -> None:
         """Environments begin new episodes; experience that was not passed on is dropped."""
@@ -157,10 +168,13 @@ class Workbench:
             self._receive(collector)
             self._has_begun = True
         while not collector.is_due(name, sizes.size):
+            self._follower.follow(self._collection, self._seed)
             collector.act()
             sizes.look_ahead()
             self._receive(collector)
-        return collector.drain(name)
+        block = collector.drain(name)
+        self._follower.add_returns(name, block)
+        return block
 
     def _receive(self, collector: Collector) -> None:
         """Wait for steps, and publish what happened to worker processes meanwhile."""

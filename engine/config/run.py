@@ -83,6 +83,9 @@ class EnvSettings(Settings):
     )
     num_workers: WholeFromZero = Field(0, description="Worker processes for the copies; 0: all in this process.")
 
+    parameters: dict[str, str] = Field(
+        default_factory=dict, description="The attribute of an environment that each environment parameter sets."
+    )
     metrics: list[str] = Field(
         default_factory=list, description="Keys of an environment's info whose means are recorded as statistics."
     )

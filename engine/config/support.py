@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be_one_of, suggest
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be, must_be_one_of, suggest
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
 from rl_tui.engine.config.environments import environment_names, kind_of
@@ -74,9 +74,6 @@ def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
     """What is valid and not supported yet."""
     for name, behavior in config.behaviors.items():
         yield from _unsupported_in_behavior(("behaviors", name), behavior)
-    for parameter in config.environment_parameters or ():
-        text = "environment parameters are not supported yet"
-        yield Diagnostic(("environment_parameters", parameter), text, of_key=True)
     for name, writer in config.writers.items():
         if writer is not None:
             yield from _unusable(("writers", name), f"writer {name}", writer)
@@ -128,6 +125,10 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
         text += ". Only Unity players and environments of PettingZoo name theirs" if config.default_settings else ""
         yield Diagnostic(("behaviors",), text, of_key=True)
     yield from _too_many_editors(config.env_settings)
+    known = config.environment_parameters or {}
+    for name in (name for name in config.env_settings.parameters if name not in known):
+        text = must_be("a key under environment_parameters", name, known)
+        yield Diagnostic(("env_settings", "parameters", name), text, of_key=True)
     if config.checkpoint_settings.force and config.checkpoint_settings.inference:
         text = "cannot be combined with --inference, which changes no file of the run"
         yield Diagnostic(("checkpoint_settings", "force"), text)
@@ -198,6 +199,8 @@ def _unused_of_unity(config: RunConfig) -> Iterator[Diagnostic]:
         yield Diagnostic(("env_settings", "num_workers"), text, of_key=True)
         text = "no effect: Unity players report statistics of their own"
         yield Diagnostic(("env_settings", "metrics"), text, of_key=True)
+        text = "no effect: Unity players are sent every environment parameter"
+        yield Diagnostic(("env_settings", "parameters"), text, of_key=True)
     has_players = any(is_of_unity(environment) and environment != EDITOR for environment in environments)
     if config.engine_settings.no_graphics and has_players:
         for key in ("width", "height", "no_graphics_monitor"):

@@ -51,6 +51,9 @@ from rl_tui.engine.running.environments import (
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.learner import Learner
+from rl_tui.engine.running.lessons.follower import LessonFollower
+from rl_tui.engine.running.lessons.lessons import Lessons
+from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes, size_text
 from rl_tui.engine.running.restoring import Restorer, resumed_step
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
@@ -127,6 +130,7 @@ class Builder:
         report: Report,
         ui_priority: UiPriority,
         hooks: Hooks = NO_HOOKS,
+        lessons: Lessons | None = None,
     ):
         """report: where learners answer commands."""
         self.files: dict[str, Files] = {}
@@ -140,6 +144,7 @@ class Builder:
         self._report = report
         self._ui_priority = ui_priority
         self._hooks = hooks
+        self._lessons = lessons if lessons is not None else make_lessons(config, seed, bus, None)
         self._is_training = not config.checkpoint_settings.inference
         self._restorer = Restorer(config.checkpoint_settings, folder, bus)
         self._started_at = time.monotonic()
@@ -169,10 +174,17 @@ class Builder:
         start_seconds = None if has_workers else max(START_SECONDS, settings.timeout_wait)
         output = self._folder.output
         names, run_logs = environment.behaviors, self._folder.run_logs
-        maker = _EnvironmentBehaviors(self, environment, index, saver)
+        maker, follower = _EnvironmentBehaviors(self, environment, index, saver), LessonFollower(self._lessons)
+
+        def make() -> EnvironmentPool:
+            step = self._reached_step
+            pool = make_pool(source, settings, run_logs, step)
+            follower.prepare(pool, step)
+            return pool
+
         return EnvironmentWorker(
             source.env,
-            lambda: make_pool(source, settings, run_logs, self._reached_step),
+            make,
             maker,
             seed,
             self._bus,
@@ -181,6 +193,7 @@ class Builder:
             start_seconds,
             names,
             start_note(source.env, settings),
+            follower,
         )
 
     @property
@@ -215,7 +228,7 @@ class Builder:
     def watch_target(self, source: EnvironmentSource) -> WatchTarget:
         """The behaviors of one environment are watched together; `behavior` adds them."""
         seed, timeout = derived_seed(self._seed, len(self.watch_targets), 4), self._config.env_settings.timeout_wait
-        return WatchTarget(source, {}, seed, timeout, self._folder.run_logs, self._folder.output)
+        return WatchTarget(source, {}, seed, timeout, self._folder.run_logs, self._folder.output, self._lessons)
 
     def behavior(self, spec: BehaviorSpec, place: Place, late_number: int | None = None) -> Behavior:
         """One behavior with all it needs. late_number: of those that have appeared in its environment, from 0; None at
@@ -261,6 +274,7 @@ class Builder:
             metrics=source.metrics,
             clock=place.control.running_seconds,
             hooks=self._hooks,
+            lessons=self._lessons if self._lessons.has_any else None,
         )
         learner = Learner(settings, trainer, place.saver, self._bus, self._report, step, policy.state(), evaluator)
         learner.hyperparameters.restore(restored)
@@ -358,6 +372,7 @@ class Builder:
             derived_seed(self._seed, index, 3),
             self._bus,
             place.target.behaviors,
+            self._lessons,
         )
 
     @cached_property

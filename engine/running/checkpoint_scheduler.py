@@ -11,6 +11,7 @@ from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import PluginError
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.hyperparameters import HYPERPARAMETERS, LiveHyperparameters
+from rl_tui.engine.running.lessons.lessons import LESSONS, Lessons
 from rl_tui.engine.running.saver import SaveJob, Saver
 from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.session.bus import EventBus
@@ -41,6 +42,7 @@ class CheckpointScheduler:
         hyperparameters: LiveHyperparameters,
         saver: Saver,
         bus: EventBus,
+        lessons: Lessons | None = None,
     ):
         """Raises PluginError for a trainer whose state cannot be saved."""
         self._behavior = behavior
@@ -49,6 +51,7 @@ class CheckpointScheduler:
         self._hyperparameters = hyperparameters
         self._saver = saver
         self._bus = bus
+        self._lessons = lessons
         self.triggers = Trigger(config.checkpoint_interval), Trigger(config.export_interval or OFF)
         if trainer.is_installed:
             trainer.state()  # what cannot be saved is not trained
@@ -130,6 +133,8 @@ class CheckpointScheduler:
         changed = self._hyperparameters.state()
         if changed.values:
             parts[HYPERPARAMETERS] = changed
+        if self._lessons is not None:
+            parts[LESSONS] = self._lessons.state()
         return State.merge(parts)
 
     def _replay(self) -> State | None:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.command_ledger import CommandLedger, Outcome
+from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.supervisor import Supervisor
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
@@ -20,6 +22,7 @@ from rl_tui.engine.session.messages import (
     RollBack,
     SaveCheckpoint,
     SetHyperparameter,
+    SetLesson,
     Stop,
     StopMode,
 )
@@ -43,6 +46,7 @@ class CommandRouter:
     supervisor: Supervisor
     bus: EventBus
     enter: Callable[[RunState, str], None]
+    lessons: Lessons
     stop: Stop | None = None
 
     def receive(self) -> None:
@@ -81,8 +85,16 @@ class CommandRouter:
                 supervisor.forward(command, names)
                 if not names:
                     ledger.finish(command.id, False, self._why_none(command, "there is no behavior"))
+            case SetLesson():
+                ledger.finish(command.id, *self._set_lesson(command))
             case AddNote():
                 ledger.finish(command.id, *self._note(command))
+
+    def _set_lesson(self, command: SetLesson) -> Outcome:
+        try:
+            return True, self.lessons.set(command.parameter, command.lesson)
+        except ConfigError as error:
+            return False, str(error)
 
     def _note(self, command: AddNote) -> Outcome:
         """Publish the note; what it is, or why it was refused."""

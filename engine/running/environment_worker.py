@@ -14,6 +14,7 @@ from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.call_timeout import CallTimer, call_with_timeout, locate_call
 from rl_tui.engine.running.collection import Collection
 from rl_tui.engine.running.environment_reports import publish_reports
+from rl_tui.engine.running.lessons.follower import LessonFollower
 from rl_tui.engine.running.progress import ProgressReporter
 from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.sampling.collector import Collector
@@ -55,11 +56,13 @@ class EnvironmentWorker:
         start_seconds: float | None = None,
         names: Sequence[str] = (),
         start_note: str = "",
+        follower: LessonFollower | None = None,
     ):
         """output: the file for the traceback of a failure. names: the behaviors that the configuration has.
 
         start_seconds: how long making the environments may take; None where the pool limits that itself.
-        start_note: logged before that, where it takes long.
+        start_note: logged before that, where it takes long. follower: has given the pools that are made their
+        environment parameters.
         """
         self.environment = environment
         self.control = Control(ui_priority)
@@ -79,6 +82,7 @@ class EnvironmentWorker:
         self._start_note = start_note
         self._bus = bus
         self._output = output
+        self._follower = follower
 
     def build(self) -> None:
         """Start the environments and make the learners. Called once, before `main`, in the run's thread.
@@ -273,6 +277,8 @@ class EnvironmentWorker:
         for name, behavior in running.behaviors.items():
             while collector.is_due(name, running.block_sizes[name].size):
                 block = collector.drain(name)
+                if self._follower is not None:
+                    self._follower.add_returns(name, block)
                 running.block_sizes[name].count(block.num_rows)
                 start = time.monotonic()
                 self._is_submitting = behavior.is_threaded
@@ -284,6 +290,8 @@ class EnvironmentWorker:
             if weights is not None:
                 collector.load(name, weights)
                 reporter.follow_rollbacks()
+        if self._follower is not None and not self.control.is_lost:
+            self._follower.follow(running, self._seed)
         if not self.control.is_lost:
             collector.act()
             for sizes in running.block_sizes.values():

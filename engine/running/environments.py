@@ -53,7 +53,7 @@ def named_environments(
             all_kwargs,
             tuple(settings.metrics),
             first_copy=index * settings.num_envs,
-            adaptation=adaptation_of(settings, behaviors),
+            adaptation=adaptation_of(config, behaviors),
         )
         return NamedEnvironment(source, behaviors)
 
@@ -101,14 +101,17 @@ def settings_of(config: RunConfig, behavior: str) -> BehaviorConfig:
     return settings
 
 
-def adaptation_of(settings: EnvSettings, behaviors: Sequence[str]) -> Adaptation:
+def adaptation_of(config: RunConfig, behaviors: Sequence[str]) -> Adaptation:
     """What the environment of these behaviors needs to know. With one for each, others have their own agents."""
+    settings = config.env_settings
     agents = {
         name: patterns
         for name, patterns in settings.behaviors.items()
         if isinstance(settings.environment, str) or name.partition("?")[0] in behaviors
     }
     return Adaptation(
+        settings.parameters,
+        bool(config.environment_parameters),
         behaviors={name: patterns.agents for name, patterns in agents.items()},
         groups=[name for name, patterns in agents.items() if patterns.group],
         random_agents=settings.random_agents,

@@ -20,6 +20,7 @@ from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hooks import Hooks, Milestone, MilestoneHook, call_hook
 from rl_tui.engine.running.hyperparameters import LiveHyperparameters
+from rl_tui.engine.running.lessons.lessons import LESSONS
 from rl_tui.engine.running.published_weights import PublishedWeights
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
@@ -78,7 +79,9 @@ class Learner:
         self._bus = bus
         self._report = report
         self._summaries = SummaryReporter(settings, bus)
-        self._scheduler = CheckpointScheduler(self.behavior, config, self._checked, self.hyperparameters, saver, bus)
+        self._scheduler = CheckpointScheduler(
+            self.behavior, config, self._checked, self.hyperparameters, saver, bus, settings.lessons
+        )
         self._evaluations = Trigger(OFF if evaluator is None else evaluator.interval, at_end=True)
         self._summary = Trigger(config.summary_freq)
         self._throughput = Trigger(config.throughput_interval)
@@ -128,6 +131,11 @@ class Learner:
     def is_finished(self) -> bool:
         """Whether max_steps is reached. A policy that only plays is never finished."""
         return self._settings.is_training and self.step >= self._settings.config.max_steps
+
+    @property
+    def max_steps(self) -> int:
+        """Where it ends."""
+        return self._settings.config.max_steps
 
     @property
     def _is_learning(self) -> bool:
@@ -362,6 +370,8 @@ class Learner:
             self.fail(error)
             self._answer([command.id], False, str(error))
             return
+        if (lessons := self._settings.lessons) is not None:
+            lessons.follow_roll_back(self.behavior, state.part(LESSONS), checkpoint.step, self.max_steps)
         has_failed, self.failure, self._has_ended = self.failure is not None, None, False
         self._restart(checkpoint.step)
         self._origin += checkpoint.step - self.step

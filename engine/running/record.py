@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ class RunRecord:
         self._config = config
         self._folder = folder
         self._bus = bus
+        self.lesson_numbers: Callable[[], Mapping[str, int]] = dict  # of environment parameters, from 0
         self._earlier: Mapping[str, BehaviorStatus] = {}  # of a resumed run: some may not have appeared yet
 
     @property
@@ -94,4 +95,5 @@ class RunRecord:
             name: status_of(own.folder, listed(name), has_ended, settings_of(self._config, name).max_steps)
             for name, own in dict(files).items()
         }
-        write_training_status(self._folder.training_status, {**self._earlier, **statuses}, torch.__version__)
+        status = {**self._earlier, **statuses}
+        write_training_status(self._folder.training_status, status, torch.__version__, self.lesson_numbers())

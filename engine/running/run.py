@@ -19,6 +19,7 @@ from rl_tui.engine.running.building import Builder, device_of, run_seed
 from rl_tui.engine.running.command_ledger import OVER, CommandLedger, refuse_waiting
 from rl_tui.engine.running.command_router import CommandRouter
 from rl_tui.engine.running.hooks import Hooks
+from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.devices import DeviceSampler, usable_cpus
 from rl_tui.engine.running.machine.memory import keep_freed_memory
@@ -156,9 +157,12 @@ class Run:
         found = "the GPU that torch finds" if torch.cuda.is_available() else "torch finds no GPU"
         why = "named by torch_settings.device" if self._config.torch_settings.device else found
         self._bus.log("debug", "run", f"device {device} ({why}), threads: {torch.get_num_threads()}")
+        lessons = make_lessons(self._config, seed, self._bus, self._folder if self._folder.is_resumed else None)
+        self._record.lesson_numbers = lambda: lessons.numbers
         builder = Builder(
-            self._config, self._folder, seed, device, self._bus, self._ledger.report, self._ui_priority, self._hooks
-        )
+            self._config, self._folder, seed, device, self._bus, self._ledger.report, self._ui_priority, self._hooks,
+            lessons,
+        )  # fmt: skip
         saver = Saver(builder.files, self._bus, partial(self._record.write_status, builder.files))
         workers = builder.workers(saver)
         try:
@@ -172,7 +176,7 @@ class Run:
             raise
         self._watching.offer(builder.watch_targets)
         supervisor = Supervisor(workers, saver, self._bus, self._crashed, self._wake)
-        router = CommandRouter(self._commands, self._ledger, supervisor, self._bus, self._enter)
+        router = CommandRouter(self._commands, self._ledger, supervisor, self._bus, self._enter, lessons)
         self._has_trained = True
         if self._folder.is_resumed:
             self._record.update_status(builder.files)  # it names the newest max_steps

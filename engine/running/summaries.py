@@ -16,6 +16,7 @@ from rl_tui.engine.config.run import STEPS_PER_SECOND, metric_tag
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.learning.trainer import Metrics, Samples
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
+from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.reported_names import ReportedNames
 from rl_tui.engine.running.throughput import Throughput
 from rl_tui.engine.session.bus import EventBus
@@ -97,6 +98,7 @@ class LearnerSettings:
     metrics: tuple[str, ...] = ()  # keys of info that are reported as statistics
     clock: Callable[[], float] = time.monotonic  # seconds, without pauses
     hooks: Hooks = NO_HOOKS
+    lessons: Lessons | None = None  # of the whole run
 
 
 class SummaryReporter:
@@ -152,13 +154,13 @@ class SummaryReporter:
             self._bus.log("warning", self._settings.behavior, text)
         self._missing_metrics.clear()
         summary = self.statistics.flush()
-        returns = summary.returns
+        returns, lessons = summary.returns, self._settings.lessons
         self._bus.publish(
             MetricsReported(
                 behavior=self._settings.behavior,
                 step=step,
                 elapsed_seconds=time.monotonic() - self._settings.started_at,
-                metrics=summary.metrics,
+                metrics={**summary.metrics, **(lessons.metrics if lessons is not None else {})},
                 mean_return=float(returns.mean()) if len(returns) else None,
                 std_return=float(returns.std()) if len(returns) else None,
                 returns=histogram(returns),

@@ -12,6 +12,7 @@ import numpy as np
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.experience import join_decisions
 from rl_tui.engine.sampling.assembly import Assembly
+from rl_tui.engine.sampling.parameters import ParameterValues
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.numbering import ids_of_instance
 from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Policy, Statistic, Trajectories, Weights
@@ -90,6 +91,19 @@ class Collector:
                     assembly.observe(steps.decisions)
                     self._waiting[name].append((instance, steps.decisions))
         return bool(arrived)
+
+    def set_parameters(self, values: ParameterValues) -> None:
+        """Environment parameters, which hold from the next episode of each agent on."""
+        self._pool.set_parameters(values)
+
+    def reset(self, seed: int) -> None:
+        """Begin new episodes in every instance; those that are unfinished are truncated."""
+        for instance in range(self._pool.num_instances):
+            self._abandon(instance)
+        for waiting in self._waiting.values():
+            waiting.clear()
+        self._received.clear()
+        self._pool.reset(seed)
 
     def _abandon(self, instance: int) -> None:
         """What followed the last actions in this instance will never be known."""

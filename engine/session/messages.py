@@ -9,7 +9,7 @@ import math
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from rl_tui.engine.session.states import BehaviorState, RunState
 
@@ -284,7 +284,8 @@ class BehaviorRolledBack:
 
 @dataclass(frozen=True, slots=True)
 class LessonChanged:
-    """A curriculum has advanced to another lesson. lesson: from 1; name: "" where the file has none."""
+    """A parameter has reached another lesson, by itself or by hand. behavior: the one whose learning has decided that.
+    lesson: from 1; name: "" where the file has none."""
 
     behavior: str
     step: int
@@ -292,6 +293,37 @@ class LessonChanged:
     lesson: int
     num_lessons: int
     name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterStatus:
+    """An environment parameter now. value: the number, or what its sampler draws, in words. lesson: from 1; name: of
+    the lesson, "" without lessons.
+
+    Of a lesson that is not the last one: it ends once `measure` of that behavior, which is `current`, is greater than
+    `threshold`, and `episodes` have reached min_lesson_length. measure is "" at the last one and without lessons;
+    current is None before the first episode has ended.
+    """
+
+    kind: Literal["number", "sampler", "lessons"]
+    value: str
+    lesson: int = 1
+    num_lessons: int = 1
+    name: str = ""
+    behavior: str = ""
+    measure: Literal["reward", "progress", ""] = ""
+    current: float | None = None
+    threshold: float = 0.0
+    episodes: int = 0
+    min_lesson_length: int = 0
+    require_reset: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ParametersReported:
+    """Every environment parameter, by name; twice a second at most, and only after a change."""
+
+    parameters: Mapping[str, ParameterStatus]
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,6 +495,7 @@ Event: TypeAlias = (
     | HyperparameterChanged
     | BehaviorRolledBack
     | LessonChanged
+    | ParametersReported
     | NoteAdded
     | WarningRaised
     | WarningCleared
@@ -478,7 +511,7 @@ Event: TypeAlias = (
 )
 
 # a newer one replaces an older one
-DELTAS: tuple[type, ...] = (ProgressReported, StepsAwaited, TimeSplit, DevicesSampled)
+DELTAS: tuple[type, ...] = (ProgressReported, StepsAwaited, TimeSplit, ParametersReported, DevicesSampled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -556,6 +589,16 @@ class RollBack:
 
 
 @dataclass(frozen=True, slots=True)
+class SetLesson:
+    """Let an environment parameter go to a lesson, counted from 1, from the next episodes on."""
+
+    parameter: str
+    lesson: int
+    behavior: ClassVar[None] = None  # of the whole run
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
 class AddNote:
     """Write a note about one behavior, or about the run when None."""
 
@@ -564,4 +607,6 @@ class AddNote:
     id: str = field(default_factory=new_id)
 
 
-Command: TypeAlias = Pause | Resume | SaveCheckpoint | ExportPolicy | Stop | SetHyperparameter | RollBack | AddNote
+Command: TypeAlias = (
+    Pause | Resume | SaveCheckpoint | ExportPolicy | Stop | SetHyperparameter | RollBack | SetLesson | AddNote
+)

@@ -36,6 +36,8 @@ from rl_tui.engine.session.messages import (
     LogLevel,
     MetricsReported,
     NoteAdded,
+    ParametersReported,
+    ParameterStatus,
     PolicyExported,
     ProgressReported,
     RunStarted,
@@ -62,6 +64,7 @@ COMMAND_WORDS = {  # what a user calls a command, by its class
     "Stop": "stop",
     "SetHyperparameter": "change",
     "RollBack": "roll back",
+    "SetLesson": "lesson",
     "AddNote": "note",
 }
 
@@ -126,6 +129,7 @@ class RunView:
     device_histories: dict[str, History] = field(default_factory=dict)  # percent, by "cpu", "memory", "gpu 0", ...
     warnings: dict[tuple[str, str], tuple[float, WarningRaised]] = field(default_factory=dict)  # by kind and behavior
     num_warnings: int = 0  # ever raised
+    parameters: Mapping[str, ParameterStatus] = field(default_factory=dict)  # of the environment, by name
     notes: list[Note] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     log: deque[LogLine] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
@@ -297,6 +301,10 @@ def _lesson(view: RunView, behavior: BehaviorView, event: LessonChanged, time: f
     view.add_log(time, "info", "LESSON", event.behavior, message)
 
 
+def _parameters(view: RunView, event: ParametersReported, _: float) -> None:
+    view.parameters = event.parameters
+
+
 def _note(view: RunView, event: NoteAdded, time: float) -> None:
     steps = {name: behavior.step for name, behavior in view.behaviors.items()}
     view.notes = [*view.notes[1 - NOTES_KEPT :], Note(time, event.text, event.behavior, steps)]
@@ -415,6 +423,7 @@ _RUN_FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
     RunStateChanged: _run_state,
     CheckpointFailed: _save_failed,
     ExportFailed: _export_failed,
+    ParametersReported: _parameters,
     NoteAdded: _note,
     WarningRaised: _warned,
     WarningCleared: _warning_cleared,

@@ -103,6 +103,13 @@ def describe(path: Path) -> Checkpoint:
     return _parse_state(path, _read_verified(path, STATE, entries), _total_size(path, entries))[0]
 
 
+def read_values(path: Path) -> tuple[State, Checkpoint]:
+    """The state without its arrays, and its description. Raises CheckpointError."""
+    entries = _read_manifest(path)
+    checkpoint, values = _parse_state(path, _read_verified(path, STATE, entries), _total_size(path, entries))
+    return State(values=values), checkpoint
+
+
 def read(path: Path) -> tuple[State, Checkpoint]:
     """The state and its description, every byte verified. The arrays are new and writable. Raises CheckpointError."""
     entries = _read_manifest(path)

@@ -14,6 +14,7 @@ from rl_tui.engine.session.messages import (
     DevicesSampled,
     Envelope,
     EpisodesFinished,
+    ParametersReported,
     ProgressReported,
     StepsAwaited,
     TimeSplit,
@@ -21,7 +22,13 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.storage.block_file import BlockFile
 
 # A day of one busy behavior then takes about 15 MB of these instead of 150 MB.
-DELTA_SECONDS: dict[type, float] = {ProgressReported: 2.0, StepsAwaited: 2.0, TimeSplit: 10.0, DevicesSampled: 10.0}
+DELTA_SECONDS: dict[type, float] = {
+    ProgressReported: 2.0,
+    StepsAwaited: 2.0,
+    ParametersReported: 10.0,
+    TimeSplit: 10.0,
+    DevicesSampled: 10.0,
+}
 _TAIL_BYTES = 1 << 16  # the end of a file is searched for its last newline in blocks of this size
 
 

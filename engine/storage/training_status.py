@@ -57,10 +57,19 @@ def status_of(
 
 
 def write_training_status(
-    path: Path, behaviors: Mapping[str, BehaviorStatus], torch_version: str, disk: Disk = DISK
+    path: Path,
+    behaviors: Mapping[str, BehaviorStatus],
+    torch_version: str,
+    lessons: Mapping[str, int] | None = None,
+    disk: Disk = DISK,
 ) -> None:
-    """Replace the file atomically. Raises OSError; the file is then unchanged."""
+    """Replace the file atomically. Raises OSError; the file is then unchanged.
+
+    lessons: by environment parameter, from 0.
+    """
     body: dict[str, Json] = {name: _behavior_to_json(status) for name, status in behaviors.items()}
+    for parameter, lesson in (lessons or {}).items():
+        body[parameter] = {**_entries(body.get(parameter)), "lesson_num": lesson}
     body["metadata"] = {
         "stats_format_version": STATS_FORMAT_VERSION,
         "rl_tui_version": VERSION,
@@ -82,6 +91,10 @@ def read_training_status(path: Path, torch_version: str) -> TrainingStatus:
         return TrainingStatus({}, f"{path}: cannot be read ({error.strerror}); the list of checkpoints starts over")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         return TrainingStatus({}, f"{path}: not a training status ({error}); the list of checkpoints starts over")
+
+
+def _entries(body: Json) -> dict[str, Json]:
+    return body if isinstance(body, dict) else {}
 
 
 def _entry(checkpoint: Checkpoint, export: Path) -> CheckpointEntry:

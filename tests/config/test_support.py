@@ -23,7 +23,6 @@ EXPECTED = {
     "poca/PushBlockCollab": [("trainer_type", 3)],
     "poca/SoccerTwos": [("trainer_type", 3), ("self_play", 26)],
     "ppo/PyramidsRND": [("reward_signals.rnd", 22)],
-    "ppo/Sorter_curriculum": [("environment_parameters.num_tiles", 27)],
     "ppo/WallJump": [("must map each of the 2 behaviors", 0)],
 }
 
@@ -67,7 +66,6 @@ env_settings:
         f"c.yaml:5:5: behaviors.A.self_play: self-play {later}",
         f"c.yaml:6:5: behaviors.A.behavioral_cloning: behavioral cloning {later}",
         f"c.yaml:7:16: behaviors.A.init_path: starting from a PyTorch file (.pt) {later}",
-        "c.yaml:8:26: environment_parameters.gravity: environment parameters are not supported yet",
     ]
 
 

@@ -29,7 +29,6 @@ UNSUPPORTED = {
     "poca/PushBlockCollab": ["trainer poca"],
     "poca/SoccerTwos": ["trainer poca", "self-play"],
     "ppo/PyramidsRND": ["reward signal rnd"],
-    "ppo/Sorter_curriculum": ["environment parameters"],
 }
 QUICK = ("imitation/PushBlock", "poca/SoccerTwos", "ppo/GridWorld", "sac/3DBall")  # the others: `make faults`
 

@@ -27,6 +27,7 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
     SaveCheckpoint,
     SetHyperparameter,
+    SetLesson,
     Stop,
 )
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, live, run_to_end
@@ -37,7 +38,8 @@ PAUSE_SECONDS = 1.0
 def commands() -> list[Command]:
     """One of each kind, Stop last."""
     asked: list[Command] = [Pause(), Resume(), SaveCheckpoint(), ExportPolicy()]
-    asked += [SetHyperparameter("Walker", "beta", 0.1), RollBack("Walker", "nowhere"), AddNote("so many"), Stop()]
+    asked += [SetHyperparameter("Walker", "beta", 0.1), RollBack("Walker", "nowhere"), SetLesson("length", 1)]
+    asked += [AddNote("so many"), Stop()]
     assert {type(command) for command in asked} == set(get_args(Command))
     return asked
 

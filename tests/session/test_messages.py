@@ -24,6 +24,7 @@ from rl_tui.engine.session.messages import (
     HyperparametersReported,
     LogEmitted,
     MetricsReported,
+    ParameterStatus,
     ProgressReported,
     Range,
 )
@@ -42,7 +43,7 @@ def strategy_of(hint: object) -> st.SearchStrategy:
     simple = {float: FLOATS, int: st.integers(), str: TEXTS, bool: st.booleans(), Histogram: HISTOGRAMS}
     if hint in simple:
         return simple[hint]
-    if hint in (Gpu, GpuProcess, Range):
+    if hint in (Gpu, GpuProcess, ParameterStatus, Range):
         return st.builds(hint, **{name: strategy_of(h) for name, h in typing.get_type_hints(hint).items()})
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
@@ -223,7 +224,9 @@ def test_all_deltas_are_events_and_all_events_are_frozen():
         assert not {field.name for field in dataclasses.fields(event_class)} & {"v", "n", "t", "event"}
 
 
-@pytest.mark.parametrize("event_class", [*EVENT_CLASSES, Gpu, GpuProcess, Histogram], ids=lambda c: c.__name__)
+@pytest.mark.parametrize(
+    "event_class", [*EVENT_CLASSES, Gpu, GpuProcess, Histogram, ParameterStatus], ids=lambda c: c.__name__
+)
 def test_the_documentation_names_every_event_and_field(event_class):
     page = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
     if event_class in EVENT_CLASSES:

@@ -9,6 +9,7 @@ from rl_tui.engine.config.behavior import EvaluationSettings
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 from rl_tui.engine.running.environment_reports import lines_of_reports
 from rl_tui.engine.running.evaluation.episodes import Scores, play
+from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.watching.policy import LatestPolicy, MakePolicy
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
@@ -40,6 +41,7 @@ class Evaluator:
         seed: int,
         bus: EventBus,
         trained: Mapping[str, tuple[MakePolicy, LatestPolicy]],
+        lessons: Lessons | None = None,
     ):
         """trained: the behaviors that training has met in the environment; it may grow."""
         self.mean_return: float | None = None
@@ -53,6 +55,7 @@ class Evaluator:
         self._seed = seed
         self._bus = bus
         self._trained = trained
+        self._lessons = lessons
         self._awaited: str | None = None  # a behavior that has appeared here, and not in training yet
         self._version: int | None = None  # of the weights evaluated last
 
@@ -115,11 +118,19 @@ class Evaluator:
     def _play(self, weights: Weights, should_continue: Callable[[], bool]) -> Scores | None:
         if self.pool is None:
             self.pool = self._make_pool()
+            self._give_parameters(self.pool)
             self.pool.start()
+        else:
+            self._give_parameters(self.pool)
         self._policy.load(weights)
         self._policy.load_state(self._draws)
         patience = self._patience(should_continue)
         return play(self.pool, self._policy_for, self._behavior, self._settings.episodes, self._seed, patience)
+
+    def _give_parameters(self, pool: EnvironmentPool) -> None:
+        """Those of the current lessons, with the same draws in every evaluation."""
+        if self._lessons is not None and self._lessons.has_any:
+            pool.set_parameters(self._lessons.values, restart=True)
 
     def _policy_for(self, spec: BehaviorSpec) -> Policy:
         if spec.name == self._behavior:

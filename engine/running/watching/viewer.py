@@ -13,6 +13,7 @@ from pathlib import Path
 from rl_tui.engine.errors import ConfigError, RlTuiError
 from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.evaluation.episodes import play
+from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.threads import Mailbox
 from rl_tui.engine.running.watching.clock import PlayClock
 from rl_tui.engine.running.watching.policy import LatestPolicy, MakePolicy, WatchedPolicy
@@ -37,7 +38,7 @@ class WatchTarget:
     """One environment whose policies can be watched.
 
     behaviors: for each that has appeared in it, how to make a policy, and the newest weights; training adds more. logs:
-    the folder for what the environment prints. output: the file for the traceback of a failure.
+    the folder for what the environment prints. output: the file for the traceback of a failure. lessons: of the run.
     """
 
     source: EnvironmentSource
@@ -46,6 +47,7 @@ class WatchTarget:
     timeout: float
     logs: Path
     output: Path
+    lessons: Lessons | None = None
 
 
 class Viewer:
@@ -70,6 +72,7 @@ class Viewer:
         self._picture = Picture()
         self._clock = PlayClock()
         self._num_begun = 0
+        self._lessons_version = -1
 
     def send(self, command: WatchCommand) -> None:
         """Carried out at once, or as soon as the environment has answered."""
@@ -137,6 +140,8 @@ class Viewer:
             variables=variables,
         )
         try:
+            self._lessons_version = -1
+            self._follow_lessons()
             pool.start()
             self._policies = {}
             while not self._has_ended:
@@ -164,6 +169,7 @@ class Viewer:
         """Show these steps, and return when it is time to act."""
         if steps is not None and self._tally.add(steps, self._policies[self._behavior]):
             self._update_policies()
+            self._follow_lessons()
         self._clock.stepped(is_training=self._is_training())
         if self._is_paused or (self.scenes.is_empty and self._clock.may_draw):
             self._draw()
@@ -178,6 +184,14 @@ class Viewer:
                 break
         self._num_requested = max(0, self._num_requested - 1)
         self._clock.begin()
+
+    def _follow_lessons(self) -> None:
+        """Play the lessons that training is at."""
+        lessons = self._target.lessons
+        if self._pool is None or lessons is None or not lessons.has_any or self._lessons_version == lessons.version:
+            return
+        self._lessons_version = lessons.version
+        self._pool.set_parameters(lessons.values)
 
     def _obey(self, seconds: float) -> None:
         """Wait that long for a command, and carry it out."""

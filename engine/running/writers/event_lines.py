@@ -189,7 +189,7 @@ def _behavior_line(event: Event) -> Line | None:
             return Line("warning", f"{event.behavior}: rolled back {steps}, {event.path}")
         case LessonChanged():
             lesson = f"lesson {event.lesson} of {event.num_lessons}{f' ({event.name})' if event.name else ''}"
-            return Line("info", f"{event.behavior}: {event.parameter} advances to {lesson} at step {event.step}")
+            return Line("info", f"{event.behavior}: {event.parameter} goes to {lesson} at step {event.step}")
     return None
 
 

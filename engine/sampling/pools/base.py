@@ -49,10 +49,11 @@ class EnvironmentPool(Protocol):
     def busy_in(self) -> int | None:
         """The thread that makes it; None without one."""
 
-    def set_parameters(self, values: ParameterValues) -> None:
+    def set_parameters(self, values: ParameterValues, *, restart: bool = False) -> None:
         """Environment parameters, which hold from the next episode of each agent on.
 
-        Before `start`, they hold from the first. Raises ConfigError, here or in `start`, where an instance takes none.
+        Before `start`, they hold from the first. restart: samplers begin again, instead of going on with their draws
+        where they stay the same. Raises ConfigError, here or in `start`, where an instance takes none.
         """
 
     def start(self) -> None:

@@ -17,6 +17,10 @@ class InstanceParameters:
         self._num_copies = num_copies
         self._given: dict[int, Parameters] = {}  # by instance
 
+    def forget(self) -> None:
+        """Samplers begin again when they are given next."""
+        self._given.clear()
+
     def give(self, number: int, environment: Environment, values: ParameterValues, num_instances: int) -> None:
         """Give them to one instance of so many. Raises ConfigError if it takes none."""
         if not isinstance(environment, Parameterized):

@@ -93,10 +93,10 @@ class ProcessPool:
         """Of the running workers."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
 
-    def set_parameters(self, values: ParameterValues) -> None:
+    def set_parameters(self, values: ParameterValues, *, restart: bool = False) -> None:
         """Environment parameters, also of workers that are started again."""
         for worker in self._workers:
-            worker.set_parameters(values)
+            worker.set_parameters(values, restart=restart)
 
     def start(self) -> None:
         """Start all workers in parallel and wait for their instances.

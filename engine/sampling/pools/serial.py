@@ -67,9 +67,11 @@ class SerialPool:
         """How many environments `make` returned."""
         return len(self._environments)
 
-    def set_parameters(self, values: ParameterValues) -> None:
+    def set_parameters(self, values: ParameterValues, *, restart: bool = False) -> None:
         """Environment parameters, which hold from the next episode of each agent on."""
         self._values = values
+        if restart:
+            self._parameters.forget()
         try:
             for number, environment in enumerate(self._environments):
                 with self._calling("set_parameters", number):

@@ -119,9 +119,12 @@ class Worker:
         return Record(Kind.READY, payload=[self._describe(number) for number in range(len(self._instances))])
 
     def _set_parameters(self, instance: int, written: Json) -> None:
+        assert isinstance(written, dict)
+        if written["restart"] and instance == 0:
+            self._parameters.forget()
         with self._calling("set_parameters", instance):
             environment = self._instances[instance].environment
-            self._parameters.give(instance, environment, values_from_json(written), len(self._instances))
+            self._parameters.give(instance, environment, values_from_json(written["values"]), len(self._instances))
 
     def _reset(self, instance: int, seed: int | None) -> list[Record]:
         with self._calling("reset", instance):

@@ -92,11 +92,11 @@ class WorkerProcess:
         """Environments that the worker made; known once it, or its predecessor, was ready."""
         return self.answers.num_instances
 
-    def set_parameters(self, values: ParameterValues) -> None:
-        """Environment parameters of its instances, and of those of its successors."""
+    def set_parameters(self, values: ParameterValues, *, restart: bool = False) -> None:
+        """Environment parameters of its instances, and of those of its successors. restart: samplers begin again."""
         self._parameters = values
         if self._has_begun:
-            written = self._written_parameters()
+            written: Json = {"values": self._written_parameters(), "restart": restart}
             self._unsent += [Record(Kind.PARAMETERS, local, payload=written) for local in range(self.num_instances)]
             self.flush()
 

@@ -117,9 +117,9 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
         ),
         (
             LessonChanged("B", 5, "wall_height", 2, 3, "higher"),
-            "[INFO] B: wall_height advances to lesson 2 of 3 (higher) at step 5",
+            "[INFO] B: wall_height goes to lesson 2 of 3 (higher) at step 5",
         ),
-        (LessonChanged("B", 5, "wall", 2, 3), "[INFO] B: wall advances to lesson 2 of 3 at step 5"),
+        (LessonChanged("B", 5, "wall", 2, 3), "[INFO] B: wall goes to lesson 2 of 3 at step 5"),
         (NoteAdded("warmer\nnow"), "[INFO] Note: warmer now"),
         (NoteAdded("limps", "B"), "[INFO] Note on B: limps"),
         (

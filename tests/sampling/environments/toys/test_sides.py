@@ -33,7 +33,7 @@ def test_walking_to_the_side_is_rewarded_and_away_punished(kind: ActionKind) -> 
 def test_standing_still_is_truncated(kind: ActionKind) -> None:
     line = make("line", 2, actions=kind)
     steps: Steps = line.reset(4)["B"]
-    for _ in range(Line.MAX_EPISODE_STEPS):
+    for _ in range(2 * int(Line.LENGTH) + Line.SPARE_STEPS):
         assert steps.terminals is None
         steps = step(line, np.zeros(2, np.float32), kind)
     assert steps.terminals is not None

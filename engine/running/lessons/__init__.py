@@ -1,0 +1,1 @@
+"""Lessons and randomization of environments: when a lesson ends, and which values hold."""
