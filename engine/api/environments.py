@@ -20,7 +20,8 @@ from rl_tui.engine.sampling.environments.base_env.adapting import is_base_env
 from rl_tui.engine.sampling.environments.base_env.interface import BaseEnv
 from rl_tui.engine.sampling.environments.copies import has_member
 from rl_tui.engine.sampling.environments.factory import FROM_FACTORY, PROTOCOL, EnvironmentSource, checked
-from rl_tui.engine.sampling.environments.user_factory import PROGRAM, wrapped
+from rl_tui.engine.sampling.environments.named_callable import PROGRAM
+from rl_tui.engine.sampling.environments.user_factory import wrapped
 
 AnyGymnasiumEnv: TypeAlias = "gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]"  # Any: only its spaces know
 AnyEnv: TypeAlias = "AnyGymnasiumEnv | BaseEnv | Environment"

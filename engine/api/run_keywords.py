@@ -13,7 +13,7 @@ from rl_tui.engine.config.diagnostics import suggest
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import require_supported
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.sampling.environments.user_factory import PROGRAM
+from rl_tui.engine.sampling.environments.named_callable import PROGRAM
 
 EnvironmentName: TypeAlias = "str | Callable[..., Any]"  # Any: what a user's factory takes and makes
 

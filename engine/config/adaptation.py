@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from pydantic import JsonValue
+
+from rl_tui.engine.config.wrappers import Wrapper
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +17,8 @@ class Adaptation:
 
     parameters: by environment parameter, the attribute that it sets. has_parameters: the run has any environment
     parameters, which the environment must take. behaviors: by behavior, patterns of its agents' names. groups: those
-    of them whose agents cooperate. random_agents: patterns of agents that are not trained.
+    of them whose agents cooperate. random_agents: patterns of agents that are not trained. wrappers: around each copy,
+    the first innermost.
     """
 
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -23,6 +26,7 @@ class Adaptation:
     behaviors: Mapping[str, Sequence[str]] = field(default_factory=dict)
     groups: Sequence[str] = ()
     random_agents: Sequence[str] = ()
+    wrappers: tuple[Wrapper, ...] = ()
 
     def to_json(self) -> dict[str, JsonValue]:
         """What `from_json` reads."""
@@ -34,4 +38,5 @@ class Adaptation:
         parameters = cast(Mapping[str, str], fields["parameters"])
         behaviors = cast(Mapping[str, Sequence[str]], fields["behaviors"])
         groups, random_agents = (cast(Sequence[str], fields[name]) for name in ("groups", "random_agents"))
-        return Adaptation(parameters, bool(fields["has_parameters"]), behaviors, groups, random_agents)
+        wrappers = tuple(Wrapper(**wrapper) for wrapper in cast(list[dict[str, Any]], fields["wrappers"]))
+        return Adaptation(parameters, bool(fields["has_parameters"]), behaviors, groups, random_agents, wrappers)

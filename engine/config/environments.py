@@ -24,6 +24,7 @@ class EnvironmentSettings(PluginSettings):
     has_one_behavior: ClassVar[bool] = False  # and never more, which has the name that the file gives it
     names_agents: ClassVar[bool] = False  # its agents have names, by which env_settings.behaviors selects them
     pattern: ClassVar[str] = "NAME"  # what follows the colon, in messages
+    takes_wrappers: ClassVar[bool] = False  # its copies may be put into the classes of env_settings.wrappers
     not_drawn: ClassVar[str] = ""  # why none can be watched or recorded, and what to do instead
     seeding: ClassVar[str] = "Draw from self.np_random, after super().reset(seed=seed)"  # how to repeat its episodes
     from_file: ClassVar[type[PluginSettings] | None] = None  # what env_kwargs hold, where a run adds other settings

@@ -20,6 +20,7 @@ from rl_tui.engine.config.types import (
     WholeFromZero,
     refusal,
 )
+from rl_tui.engine.config.wrappers import read_wrappers
 from rl_tui.engine.config.writers import Writers, default_writers
 from rl_tui.engine.session.behavior_view import RETURN
 
@@ -86,6 +87,11 @@ class EnvSettings(Settings):
     parameters: dict[str, str] = Field(
         default_factory=dict, description="The attribute of an environment that each environment parameter sets."
     )
+    wrappers: list[JsonValue] = Field(
+        default_factory=list,
+        description="Classes around each copy of a Gymnasium or PettingZoo environment, the first innermost:"
+        " package.module:Class, or a mapping from one to its arguments.",
+    )
     metrics: list[str] = Field(
         default_factory=list, description="Keys of an environment's info whose means are recorded as statistics."
     )
@@ -118,6 +124,12 @@ class EnvSettings(Settings):
             if is_our_tag(metric_tag(key)):
                 raise refusal(f"must be renamed in info: {describe(key)} is a statistic of rl-tui's own", index)
         return keys
+
+    @field_validator("wrappers")
+    @classmethod
+    def _check_wrappers(cls, entries: list[JsonValue]) -> list[JsonValue]:
+        read_wrappers(entries)
+        return entries
 
     @field_validator("env_kwargs")
     @classmethod

@@ -125,6 +125,7 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
         text += ". Only Unity players and environments of PettingZoo name theirs" if config.default_settings else ""
         yield Diagnostic(("behaviors",), text, of_key=True)
     yield from _too_many_editors(config.env_settings)
+    yield from _without_wrappers(config.env_settings)
     known = config.environment_parameters or {}
     for name in (name for name in config.env_settings.parameters if name not in known):
         text = must_be("a key under environment_parameters", name, known)
@@ -144,6 +145,16 @@ def _names_behaviors(env: str) -> bool:
     """Whether behaviors have names of their own, for which default_settings are enough."""
     kind = kind_of(env)
     return is_of_unity(env) or (kind is not None and kind.names_agents)
+
+
+def _without_wrappers(settings: EnvSettings) -> Iterator[Diagnostic]:
+    """Wrappers for an environment that cannot have any. What a factory returns is not known yet."""
+    if not settings.wrappers:
+        return
+    for _, environment in _environments(settings):
+        if (kind := kind_of(environment)) and not kind.takes_wrappers:
+            text = f"must be left out: {environment} can have none, only environments of Gymnasium and PettingZoo can"
+            yield Diagnostic(("env_settings", "wrappers"), text, of_key=True)
 
 
 def _too_many_editors(settings: EnvSettings) -> Iterator[Diagnostic]:

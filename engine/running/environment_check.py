@@ -254,7 +254,8 @@ def _episodes(played: _Played, is_player: bool) -> Iterator[Finding]:
     """How they ended, and whether their rewards differ."""
     if not played.lengths:
         text = f"no episode ended in {played.num_steps} random steps. Returns need episodes that end (terminated or"
-        limit = "Max Step of the agents" if is_player else "gymnasium.wrappers.TimeLimit"
+        limit = "max_episode_steps in env_kwargs for an id of Gymnasium, or the wrapper gymnasium.wrappers:TimeLimit"
+        limit = "Max Step of the agents" if is_player else limit
         yield Finding("warning", f"{text} truncated): add a time limit, such as {limit}")
     else:
         means = f"mean length {np.mean(played.lengths):.1f}, mean return {np.mean(played.returns):.3f}"

@@ -13,6 +13,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import closest, visible
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.run import EnvSettings, RunConfig
+from rl_tui.engine.config.wrappers import read_wrappers
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
@@ -115,6 +116,7 @@ def adaptation_of(config: RunConfig, behaviors: Sequence[str]) -> Adaptation:
         behaviors={name: patterns.agents for name, patterns in agents.items()},
         groups=[name for name, patterns in agents.items() if patterns.group],
         random_agents=settings.random_agents,
+        wrappers=read_wrappers(settings.wrappers),
     )
 
 

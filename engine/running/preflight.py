@@ -15,9 +15,11 @@ from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.run import CheckpointSettings, RunConfig
 from rl_tui.engine.config.support import find_unsupported
+from rl_tui.engine.config.wrappers import read_wrappers
 from rl_tui.engine.config.writers import KIND as WRITERS
 from rl_tui.engine.errors import ConfigError, PluginError, RlTuiError
 from rl_tui.engine.sampling.environments.factory import require_environment
+from rl_tui.engine.sampling.environments.wrapping import require_wrapper
 from rl_tui.engine.storage.run_folder import RunFolder
 
 
@@ -70,6 +72,9 @@ def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[
             continue  # refused already
         if with_modules or (kind is not None and not kind.runs_user_code(name.partition(":")[2])):
             yield partial(require_environment, name)
+    if with_modules:
+        for wrapper in read_wrappers(config.env_settings.wrappers):
+            yield partial(require_wrapper, wrapper.name)
 
 
 def require_writers(config: RunConfig) -> None:

@@ -308,7 +308,7 @@ def test_environment_of_the_caller_is_not_closed(tmp_path: Path) -> None:
         (None, {}, "^env: must be gymnasium:ID, .* The Unity Editor, .* rl_tui.train"),
         ("gym:CartPole-v1", {}, r'got "gym:CartPole-v1"\. Did you mean gymnasium:CartPole-v1\?$'),
         (3, {}, "env: must be gymnasium:ID, .* or a function that makes one; got a int"),
-        ("CartPole", {}, "^CartPole: no such Unity player. An environment of Gymnasium is named gymnasium:ID"),
+        ("CartPole", {}, r"^CartPole: no such Unity player\..* An environment of Gymnasium is named gymnasium:ID"),
         ("NoSuch-v1", {}, "gymnasium:NoSuch-v1: no such Gymnasium environment"),
         ("toy:nothing", {}, "toy:nothing: "),
         (dict, {}, "dict: must return a gymnasium.Env, .* got dict"),

@@ -11,6 +11,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.loading import load_config, parse_config
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import editor_note, find_unsupported, find_unused, list_warnings
+from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.preflight import refusals
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
@@ -370,3 +371,25 @@ def test_every_file_of_mlagents_starts_in_a_player_where_its_trainer_exists(tmp_
             starting.add(path.relative_to(folder).with_suffix("").as_posix())
     every = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml")}
     assert starting == every - (EXPECTED.keys() - {"ppo/WallJump"})
+
+
+@pytest.mark.parametrize("env", ["toy:line", "unity:builds/Ball"])
+def test_wrappers_are_refused_for_an_environment_that_can_have_none(env: str) -> None:
+    text = f"behaviors: {{A: {{}}}}\nenv_settings:\n  env: {env}\n  wrappers: ['gymnasium.wrappers:TimeLimit']\n"
+    (line,) = find_unsupported(parse(text))
+    assert line.startswith(f"c.yaml:4:3: env_settings.wrappers: must be left out: {env} can have none, only ")
+    for other in ("gymnasium:CartPole-v1", "my_world:Corridor", "pettingzoo:mpe2.simple_spread_v3"):
+        assert "wrappers" not in "".join(find_unsupported(parse(text.replace(env, other))))
+
+
+def test_wrapper_that_does_not_exist_is_refused_before_the_start() -> None:
+    text = (
+        "behaviors: {A: {}}\nenv_settings: {env: 'gymnasium:CartPole-v1', wrappers: ['gymnasium.wrappers:TimeLimi']}\n"
+    )
+    assert any("env_settings.wrappers: gymnasium.wrappers:TimeLimi: module" in line for line in refusals(parse(text)))
+
+
+@pytest.mark.parametrize("wrapper", ["TimeLimit", "{'a:B': {}, 'c:D': {}}", "{'a:B': 3}"])
+def test_wrapper_that_is_no_name_is_refused_with_its_place(wrapper: str) -> None:
+    with pytest.raises(ConfigError, match=r"env_settings\.wrappers\[0\].*: must be "):
+        parse(f"behaviors: {{A: {{}}}}\nenv_settings: {{env: 'gymnasium:CartPole-v1', wrappers: [{wrapper}]}}\n")

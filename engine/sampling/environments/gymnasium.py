@@ -14,9 +14,10 @@ from rl_tui.engine.config.environments import OpenArguments
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.process.installation import command_for, command_for_extra
 from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
-from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+from rl_tui.engine.sampling.environments.gymnasium_loop import KIND_OF_COPIES, GymnasiumLoop, is_gymnasium
 from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
 from rl_tui.engine.sampling.environments.modules import import_named
+from rl_tui.engine.sampling.environments.wrapping import wrap
 
 # What environments need besides Gymnasium, by the module of their entry point: its name, and our extra or else the
 # package that installs it.
@@ -42,7 +43,8 @@ class GymnasiumEnvironment(EnvironmentKind[OpenArguments]):
         spec, kwargs, num_copies = find(name), settings.arguments, len(copies)
         adaptation = settings.adaptation  # a vectorized form resets its copies itself, and has no parameters of each
         try:
-            if num_copies > 1 and not adaptation.has_parameters and has_vectorized_form(spec, kwargs):
+            is_one_by_one = adaptation.has_parameters or bool(adaptation.wrappers)
+            if num_copies > 1 and not is_one_by_one and has_vectorized_form(spec, kwargs):
                 vectorized = gymnasium.make_vec(
                     spec, num_copies, VectorizeMode.VECTOR_ENTRY_POINT, **dict[str, Any](kwargs)
                 )
@@ -50,6 +52,7 @@ class GymnasiumEnvironment(EnvironmentKind[OpenArguments]):
             # Our own checks cover every step; Gymnasium's only the first, with warnings about style.
             arguments: dict[str, Any] = {"disable_env_checker": True, **kwargs}
             made = [gymnasium.make(spec, **arguments) for _ in range(num_copies)]
+            made = wrap(made, adaptation.wrappers, is_gymnasium, KIND_OF_COPIES)
             return [GymnasiumLoop(behavior, made, adaptation.parameters)]
         except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
             missing = _missing(str(spec.entry_point))

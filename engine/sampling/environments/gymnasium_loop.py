@@ -26,6 +26,7 @@ from rl_tui.engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Floa
 
 Env: TypeAlias = gymnasium.Env[Any, Any]  # Any: only its spaces know observations and actions
 
+KIND_OF_COPIES = "gymnasium.Env"
 RESET = "observation, info"
 STEP = "observation, reward, terminated, truncated, info"
 
@@ -174,6 +175,11 @@ class GymnasiumLoop:
         for index, copy in enumerate(self._copies):
             if (copy.observation_space, copy.action_space) != (first.observation_space, first.action_space):
                 raise EnvironmentFailure(f"copy {index} must have the spaces of copy 0")
+
+
+def is_gymnasium(made: object) -> bool:
+    """Whether it is an environment of Gymnasium."""
+    return isinstance(made, gymnasium.Env)
 
 
 def _begun(returned: Any) -> tuple[Any, dict[str, Any]]:  # Any: as the environment returned it

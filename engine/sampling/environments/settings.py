@@ -14,6 +14,7 @@ class GymnasiumSettings(OpenArguments):
 
     implementation: ClassVar = "rl_tui.engine.sampling.environments.gymnasium:GymnasiumEnvironment"
     has_one_behavior: ClassVar = True
+    takes_wrappers: ClassVar = True
     pattern: ClassVar = "ID"
 
     @classmethod
@@ -47,6 +48,7 @@ class PettingZooSettings(OpenArguments):
 
     implementation: ClassVar = "rl_tui.engine.sampling.environments.pettingzoo.kind:PettingZooEnvironment"
     names_agents: ClassVar = True
+    takes_wrappers: ClassVar = True
 
     @classmethod
     def runs_user_code(cls, name: str) -> bool:

@@ -9,7 +9,8 @@ from rl_tui.engine.config.environments import OpenArguments
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
 from rl_tui.engine.sampling.environments.base_env.adapting import adapted
-from rl_tui.engine.sampling.environments.user_factory import bound_factory, find_factory
+from rl_tui.engine.sampling.environments.named_callable import find_callable
+from rl_tui.engine.sampling.environments.user_factory import bound_factory
 
 MLAGENTS = "mlagents"
 
@@ -27,9 +28,9 @@ class BaseEnvKind(EnvironmentKind[OpenArguments]):
         module, _, factory = name.partition(":")
         if not module or not factory:
             raise ConfigError(f"{MLAGENTS}:{name}: must be {MLAGENTS}:package.module:factory")
-        find_factory(name)
+        find_callable(name)
 
 
 def _made(name: str, number: int, arguments: dict[str, Any]) -> object:
-    takes_number = "worker_id" in inspect.signature(find_factory(name)).parameters
+    takes_number = "worker_id" in inspect.signature(find_callable(name)).parameters
     return bound_factory(name, {**({"worker_id": number} if takes_number else {}), **arguments})()

@@ -12,6 +12,9 @@ from rl_tui.engine.sampling.environments.pettingzoo.episodes import Env
 from rl_tui.engine.sampling.environments.pettingzoo.lookup import find, missing
 from rl_tui.engine.sampling.environments.pettingzoo.loop import PettingZooLoop
 from rl_tui.engine.sampling.environments.pettingzoo.roles import Roles
+from rl_tui.engine.sampling.environments.wrapping import wrap
+
+KIND_OF_COPIES = "ParallelEnv or AECEnv of PettingZoo"
 
 
 class PettingZooEnvironment(EnvironmentKind[OpenArguments]):
@@ -35,6 +38,7 @@ class PettingZooEnvironment(EnvironmentKind[OpenArguments]):
             if "unexpected keyword argument" not in str(error):
                 raise
             raise ConfigError(f"pettingzoo:{name}: invalid env_kwargs: {error}") from error
+        made = wrap(made, settings.adaptation.wrappers, is_of_pettingzoo, KIND_OF_COPIES)
         return [loop_of(f"pettingzoo:{name}", behavior, made, settings.adaptation)]
 
     def require(self, name: str) -> None:

@@ -14,9 +14,9 @@ from rl_tui.engine.config.environment_parameters import (
     UniformSampler,
 )
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.sampling.environments.named_callable import find_callable
 from rl_tui.engine.sampling.environments.settings import UnitySettings
 from rl_tui.engine.sampling.environments.unity.wire import side_channels as wire
-from rl_tui.engine.sampling.environments.user_factory import find_factory
 from rl_tui.engine.sampling.parameters import ParameterValues
 from rl_tui.engine.specs import Statistic
 
@@ -124,7 +124,7 @@ def make_channels(names: Sequence[str]) -> list[SideChannel]:
     """The user's channels. Raises ConfigError for what is none, or has an id of another."""
     made: list[SideChannel] = []
     for name in names:
-        channel = cast(SideChannel, find_factory(name)())
+        channel = cast(SideChannel, find_callable(name)())
         missing = [word for word in ("channel_id", "on_message", "pop_messages") if not hasattr(channel, word)]
         if missing:
             raise ConfigError(
