@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from rl_tui.engine.process.tracebacks import place_in_thread
 from rl_tui.engine.running.threads import has_returned
-from rl_tui.engine.sampling.failures import InstanceFailure
-from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.failures import InstanceFailure, StartStopped
+from rl_tui.engine.sampling.pools.base import EnvironmentPool, never
 
 T = TypeVar("T")
 
@@ -33,15 +33,28 @@ class CallTimer:
         return 0.0 if since is None else now - max(since, self._awake_since)
 
 
-def call_with_timeout(seconds: float, pool: EnvironmentPool, call: Callable[[], T], advice: str = "") -> T:
+def call_with_timeout(
+    seconds: float,
+    pool: EnvironmentPool,
+    call: Callable[[], T],
+    advice: str = "",
+    is_stopped: Callable[[], bool] = never,
+) -> T:
     """Return what the call, which uses the pool, returns. Raises what it raises.
 
-    Raises InstanceFailure when an environment is busy for longer than that: its thread is then left behind.
+    Raises InstanceFailure when an environment is busy for longer than that, and StartStopped once `is_stopped`: its
+    thread is then left behind.
     """
     returned: list[T] = []
     timer = CallTimer()
-    if has_returned("environment", lambda: returned.append(call()), lambda: timer.busy_seconds(pool) > seconds):
+
+    def is_late() -> bool:
+        return is_stopped() or timer.busy_seconds(pool) > seconds
+
+    if has_returned("environment", lambda: returned.append(call()), is_late):
         return returned[0]
+    if is_stopped():
+        raise StartStopped
     at, stack = locate_call(pool)
     text = f"{pool.busy_with} has not returned for {seconds:g} s{at}{'. ' if advice else ''}{advice}"
     raise InstanceFailure(text, None, detail=stack)

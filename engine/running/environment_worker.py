@@ -19,7 +19,7 @@ from rl_tui.engine.running.progress import ProgressReporter
 from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.failures import InstanceFailure
-from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.base import EnvironmentPool, never
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStateChanged, EnvironmentFailed, WaitsFor
 from rl_tui.engine.specs import BehaviorSpec
@@ -84,10 +84,10 @@ class EnvironmentWorker:
         self._output = output
         self._follower = follower
 
-    def build(self) -> None:
+    def build(self, is_stopped: Callable[[], bool] = never) -> None:
         """Start the environments and make the learners. Called once, before `main`, in the run's thread.
 
-        Raises RlTuiError; the failure of an environment is then already published.
+        Raises StartStopped once `is_stopped`, and RlTuiError; the failure of an environment is then already published.
         """
         log, start = partial(self._bus.log, "debug", self.environment), time.monotonic()
         self.pool = self._make_pool()
@@ -95,7 +95,7 @@ class EnvironmentWorker:
         if self._start_note:
             self._bus.log("info", self.environment, self._start_note)
         try:
-            self._start(self.pool)
+            self._start(self.pool, is_stopped)
         except EnvironmentFailure as error:
             self._publish_failure(error, self._names)
             for name in self._names:
@@ -107,13 +107,13 @@ class EnvironmentWorker:
         self.behaviors = self._maker.make_first(self.pool, self.control)
         log(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
 
-    def _start(self, pool: EnvironmentPool) -> None:
+    def _start(self, pool: EnvironmentPool, is_stopped: Callable[[], bool] = never) -> None:
         """Start the environments; where they are in this process, in a thread that can be abandoned."""
         if self._start_seconds is None:
-            pool.start()
+            pool.start(is_stopped)
         else:
             advice = "Raise env_settings.timeout_wait if it needs longer"
-            call_with_timeout(self._start_seconds, pool, pool.start, advice)
+            call_with_timeout(self._start_seconds, pool, pool.start, advice, is_stopped)
 
     def close(self) -> None:
         """Free what `build` made, where `main` will not run."""

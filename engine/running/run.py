@@ -6,6 +6,7 @@ import gc
 import queue
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -18,6 +19,7 @@ from rl_tui.engine.running.announcements import LoggedWarnings
 from rl_tui.engine.running.building import Builder, device_of, run_seed
 from rl_tui.engine.running.command_ledger import OVER, CommandLedger, refuse_waiting
 from rl_tui.engine.running.command_router import CommandRouter
+from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.hooks import Hooks
 from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.logs import RunLogs
@@ -30,6 +32,7 @@ from rl_tui.engine.running.supervisor import Supervisor
 from rl_tui.engine.running.threads import UiPriority, spawn
 from rl_tui.engine.running.trainer_health import trainer_health
 from rl_tui.engine.running.watching.service import WatchService
+from rl_tui.engine.sampling.failures import StartStopped
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.health.monitor import HealthMonitor
 from rl_tui.engine.session.messages import (
@@ -134,7 +137,7 @@ class Run:
             health.close()
             logs.close(self._is_stopped_now)
             writers.join(ENDING_SECONDS)
-            if self._state == "failed" and not self._has_trained:
+            if self._state in ("failed", "stopped") and not self._has_trained:
                 if not self._has_traceback:
                     self._folder.discard()
             elif self._is_training and not self._was_finished:
@@ -167,12 +170,14 @@ class Run:
         workers = builder.workers(saver)
         try:
             for worker in workers:
-                worker.build()
+                worker.build(self._is_to_stop)
             if is_intact and self._is_training:  # a run that cannot resume with these settings keeps its own
                 self._record.write_configuration()
+        except StartStopped:
+            _close(workers)
+            return self._end_before_training()
         except BaseException:
-            for worker in workers:
-                worker.close()
+            _close(workers)
             raise
         self._watching.offer(builder.watch_targets)
         supervisor = Supervisor(workers, saver, self._bus, self._crashed, self._wake)
@@ -212,6 +217,25 @@ class Run:
             paused = supervisor.is_paused
             if paused != (self._state == "paused"):
                 self._enter("paused" if paused else "training")
+
+    def _is_to_stop(self) -> bool:
+        """Whether a stop waits to be carried out."""
+        with self._commands.mutex:
+            return any(isinstance(command, Stop) for command in self._commands.queue)
+
+    def _end_before_training(self) -> int:
+        """Carry out the stop that the environments were not waited for."""
+        exit_code = 0
+        with suppress(queue.Empty):
+            while True:
+                command = self._commands.get_nowait()
+                if isinstance(command, Stop):
+                    exit_code = exit_code or command.exit_code
+                    self._ledger.finish(command.id, True, "stopped")
+                elif command is not None:
+                    self._ledger.finish(command.id, False, OVER)
+        self._enter("stopped", "before training began", exit_code)
+        return exit_code
 
     def _wake(self) -> None:
         """Any thread: end the coordinator's wait. Where commands are queued, it does not wait."""
@@ -266,6 +290,11 @@ class Run:
     def _enter(self, state: RunState, reason: str = "", exit_code: int | None = None) -> None:
         self._state = state
         self._bus.publish(RunStateChanged(state, reason, exit_code))
+
+
+def _close(workers: Sequence[EnvironmentWorker]) -> None:
+    for worker in workers:
+        worker.close()
 
 
 def limit_threads() -> None:

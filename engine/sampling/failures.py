@@ -5,7 +5,14 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from types import TracebackType
 
-from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError, PluginError
+from rl_tui.engine.errors import (
+    ConfigError,
+    EnvironmentFailure,
+    NonFiniteError,
+    NotSupportedError,
+    PluginError,
+    RlTuiError,
+)
 from rl_tui.engine.process.interrupts import is_interrupt
 from rl_tui.engine.process.tracebacks import place_of, user_traceback
 
@@ -27,6 +34,10 @@ class NonFiniteAnswer(InstanceFailure, NonFiniteError):
     """One instance returned a reward or an observation that is not finite. The exit code is NonFiniteError's."""
 
     exit_code = NonFiniteError.exit_code
+
+
+class StartStopped(RlTuiError):
+    """The run was stopped while its environments were starting."""
 
 
 class InstanceStopped(InstanceFailure):

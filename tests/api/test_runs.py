@@ -60,6 +60,15 @@ class Slippery(Line):
         return super().step(actions)
 
 
+IS_MAKING, RELEASE = threading.Event(), threading.Event()
+
+
+def slowly() -> Line:
+    IS_MAKING.set()
+    RELEASE.wait()
+    return walker()
+
+
 def walker() -> Line:
     return Line("Walker", 4)
 
@@ -420,3 +429,15 @@ def test_settings_of_an_object_are_not_taken_for_what_its_maker_wrote(tmp_path: 
     run = rl_tui.start(rl_tui_config(), results_dir=tmp_path)
     assert run.wait(20)
     assert [e.event for e in run.events() if isinstance(e.event, LogEmitted) and e.event.level == "warning"] == []
+
+
+def test_a_stop_does_not_wait_for_an_environment_that_is_being_made(tmp_path: Path) -> None:
+    run = start(tmp_path, env=f"{__name__}:slowly", timeout_wait=900)
+    assert IS_MAKING.wait(60)
+    try:
+        assert run.stop().wait(20) == "stopped"
+        assert run.wait(20)
+        assert (run.view.state, run.exit_code, run.error) == ("stopped", 0, None)
+        assert not (tmp_path / RUN).exists(), "nothing to resume from"
+    finally:
+        RELEASE.set()

@@ -157,6 +157,18 @@ def test_player_that_cannot_be_trained_in_is_refused_with_the_reason(
     assert players_of(folder) == []
 
 
+def test_a_stop_does_not_wait_for_players_that_start(folder: Path) -> None:
+    flags = ["--env=./player", "--timeout-wait", "300", "--env-args", "--never-connects"]
+    process = start("3DBall.yaml", "--no-ui", "--run-id", "s", *flags, folder=folder)
+    read_until(process, "starting a player")
+    process.send_signal(signal.SIGINT)
+    exit_code, stdout, stderr = finish(process)
+    assert (exit_code, stderr) == (130, ""), stdout
+    assert "Run stopped: before training began (exit code 130)" in stdout
+    assert not (folder / "results/s").exists(), "nothing to resume from"
+    assert players_of(folder) == []
+
+
 @contextlib.contextmanager
 def play(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The Editor, with Play pressed within."""

@@ -120,7 +120,9 @@ class ConsoleWriter:
                 return Line("info", f"{prefixed(event.behavior)}no longer: {message}")
             case RunStateChanged():
                 self._has_trained |= event.state == "training"
-                return run_state_line(event if self._has_trained else replace(event, reason=""))
+                return run_state_line(
+                    replace(event, reason="") if event.state == "failed" and not self._has_trained else event
+                )
             case _:
                 return line_of(event)
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from rl_tui.engine.sampling.parameters import ParameterValues
 from rl_tui.engine.sampling.pools.reports import Report
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
+
+
+def never() -> bool:
+    """The default of `EnvironmentPool.start`."""
+    return False
 
 
 class EnvironmentPool(Protocol):
@@ -56,8 +61,11 @@ class EnvironmentPool(Protocol):
         where they stay the same. Raises ConfigError, here or in `start`, where an instance takes none.
         """
 
-    def start(self) -> None:
-        """Create the instances. Raises EnvironmentFailure, or ConfigError if no environment has that name."""
+    def start(self, is_stopped: Callable[[], bool] = never) -> None:
+        """Create the instances. Raises EnvironmentFailure, or ConfigError if no environment has that name.
+
+        is_stopped: asked while worker processes are waited for; StartStopped is raised once it is true.
+        """
 
     def reset(self, seed: int | None) -> None:
         """Begin to reset every instance, instance i with seed + i; `receive` returns the first steps."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure, InstanceStopped
 from rl_tui.engine.sampling.parameters import ParameterValues
+from rl_tui.engine.sampling.pools.base import never
 from rl_tui.engine.sampling.pools.numbering import CommonSpecs
 from rl_tui.engine.sampling.pools.pictures import Picture
 from rl_tui.engine.sampling.pools.reports import Report
@@ -98,15 +99,15 @@ class ProcessPool:
         for worker in self._workers:
             worker.set_parameters(values, restart=restart)
 
-    def start(self) -> None:
+    def start(self, is_stopped: Callable[[], bool] = never) -> None:
         """Start all workers in parallel and wait for their instances.
 
-        Raises InstanceFailure, or ConfigError and NotSupportedError as making the environment does.
+        Raises InstanceFailure, StartStopped, or ConfigError and NotSupportedError as making the environment does.
         """
         for worker in self._workers:
             self._begin(worker)
         for worker in self._workers:
-            worker.finish_start(len(self._instances))
+            worker.finish_start(len(self._instances), is_stopped)
             self._instances.extend((worker.index, local) for local in range(worker.num_instances))
         if not self._instances:
             raise InstanceFailure(f"{self._env}: no instance was made", None)

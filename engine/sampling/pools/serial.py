@@ -11,6 +11,7 @@ from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure
 from rl_tui.engine.sampling.parameters import ParameterValues
+from rl_tui.engine.sampling.pools.base import never
 from rl_tui.engine.sampling.pools.instance import Instance
 from rl_tui.engine.sampling.pools.numbering import CommonSpecs, PoolIds
 from rl_tui.engine.sampling.pools.parameters import InstanceParameters
@@ -79,8 +80,11 @@ class SerialPool:
         finally:
             self.busy_since = None
 
-    def start(self) -> None:
-        """Create the instances. Raises InstanceFailure, or ConfigError if no environment has that name."""
+    def start(self, is_stopped: Callable[[], bool] = never) -> None:
+        """Create the instances, whatever `is_stopped` says.
+
+        Raises InstanceFailure, or ConfigError if no environment has that name.
+        """
         try:
             with self._calling("start", None):
                 self._environments.extend(self._make(0, self._num_copies))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import select
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, cast
 
 from rl_tui.engine.sampling.environments.base import NoteLevel
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
-from rl_tui.engine.sampling.failures import InstanceFailure, InstanceStopped
+from rl_tui.engine.sampling.failures import InstanceFailure, InstanceStopped, StartStopped
 from rl_tui.engine.sampling.parameters import ParameterValues, shifted, values_to_json
 from rl_tui.engine.sampling.pools.answers import Answers, InstanceJson
 from rl_tui.engine.sampling.pools.child import Child
@@ -25,6 +24,7 @@ from rl_tui.engine.sampling.pools.wire import Kind, Record, StatisticsJson
 from rl_tui.engine.specs import Actions, Json
 
 RESTART_STRIDE = 7_368_787  # a prime, between the seeds of a worker and of the one that replaces it
+ASKING_MS = 100  # between looks for a stop of the run, and for a call that takes too long, while workers start
 START_SECONDS = 60.0  # ML-Agents' timeout_wait: the time that an environment may take to start
 
 
@@ -117,13 +117,17 @@ class WorkerProcess:
         self._unsent.append(Record(Kind.BEGIN, payload=request))
         self.flush()
 
-    def finish_start(self, first_instance: int) -> None:
-        """Wait until the instances are made, and number them. Raises what making them raised, or InstanceFailure."""
+    def finish_start(self, first_instance: int, is_stopped: Callable[[], bool]) -> None:
+        """Wait until the instances are made, and number them.
+
+        Raises what making them raised, InstanceFailure, or StartStopped.
+        """
         poll = select.poll()
         poll.register(self.replies, select.POLLIN)
         while not self.is_ready:
-            left = self.seconds_left()
-            if poll.poll(None if left is None or math.isinf(left) else max(0, math.ceil(left * 1000))):
+            if is_stopped():
+                raise StartStopped
+            if poll.poll(ASKING_MS):
                 self.read()
             else:
                 self.fail_if_overdue()
