@@ -67,6 +67,7 @@ def configuration(
         | changes.get("checkpoint_settings", {}),
         "torch_settings": {"device": "cpu"} | changes.get("torch_settings", {}),
         "writers": changes.get("writers", {}),
+        "environment_parameters": changes.get("environment_parameters"),
     }
     return parse_config(yaml.safe_dump(document).encode(), "test.yaml")
 

@@ -30,8 +30,10 @@ from rl_tui.engine.running.environments import (
 )
 from rl_tui.engine.running.evaluation.episodes import Scores, ignore_return, ignore_steps, play
 from rl_tui.engine.running.evaluation.video import VideoRecorder
+from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.restoring import load_actor, load_trainer
 from rl_tui.engine.sampling.environments.base import Environment, NoteLevel
+from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
 from rl_tui.engine.storage.checkpoints import CheckpointStore
@@ -115,6 +117,9 @@ class SavedRun:
 
         with ExitStack() as leaving:
             leaving.callback(pool.close)
+            lessons = make_lessons(self._config, request.seed, EventBus(), self._folder)
+            if lessons.has_any:
+                pool.set_parameters(lessons.values)
             pool.start()
             behavior = _only(request.behavior, self._names(pool.specs))
             acting: dict[str, _Acting] = {}

@@ -1,0 +1,211 @@
+"""Runs with environment parameters: what environments meet, when lessons change, and what is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
+from rl_tui.engine.session.messages import (
+    EpisodesFinished,
+    EvaluationReported,
+    LessonChanged,
+    MetricsReported,
+    ParametersReported,
+    Pause,
+    Resume,
+    RollBack,
+    SaveCheckpoint,
+    SetLesson,
+    Stop,
+)
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.storage.checkpoint_format import read_values
+from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, live, run_to_end
+
+GRADED = "tests.running.lessons.worlds:Graded"
+TAG = "Environment/Lesson Number/grade"
+
+
+def lesson(grade: Any, **criteria: Any) -> dict[str, Any]:
+    name = f"grade {grade}" if isinstance(grade, int | float) else "drawn"
+    if not criteria:
+        return {"name": name, "value": grade}
+    return {"name": name, "value": grade, "completion_criteria": {"behavior": "Walker", **criteria}}
+
+
+def lessons(*thresholds: float, **criteria: Any) -> dict[str, Any]:
+    """Lesson n, from 1, pays n in each of four steps, and ends at this mean return; one more follows."""
+    grades = [lesson(n, threshold=t, min_lesson_length=5, **criteria) for n, t in enumerate(thresholds, start=1)]
+    return {"grade": {"curriculum": [*grades, lesson(len(thresholds) + 1)]}}
+
+
+def config_of(folder: Path, parameters: dict[str, Any], env: Any = GRADED, **changes: Any) -> RunConfig:
+    sections = {name: changes.pop(name) for name in ("env_settings", "checkpoint_settings") if name in changes}
+    return configuration(folder, {"Walker": behavior(**changes)}, env, environment_parameters=parameters, **sections)
+
+
+def changes_of(run: LiveRun) -> list[tuple[str, int]]:
+    return [(event.name, event.lesson) for event in run.of(LessonChanged)]
+
+
+NEVER = 1000.0
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_lessons_follow_each_other_and_environments_meet_them(tmp_path: Path, num_workers: int) -> None:
+    config = config_of(tmp_path, lessons(3.0, 7.0), env_settings={"num_workers": num_workers})
+    run = run_to_end(config)
+    assert run.launch.exit_code == 0
+    assert changes_of(run) == [("grade 2", 2), ("grade 3", 3)]
+    returns = [round(event.mean_return) for event in run.of(EpisodesFinished)]
+    assert returns[-1] == 12
+    numbers = [event.metrics[TAG] for event in run.of(MetricsReported)]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == 2.0
+    status = json.loads((run.folder / "run_logs/training_status.json").read_text())
+    assert status["grade"] == {"lesson_num": 2}
+
+
+def test_a_lesson_that_has_not_ended_stays(tmp_path: Path) -> None:
+    run = run_to_end(config_of(tmp_path, lessons(4.5, signal_smoothing=False)))
+    assert changes_of(run) == []
+    assert {round(event.mean_return) for event in run.of(EpisodesFinished)} == {4}
+
+
+def test_the_view_says_how_far_the_next_lesson_is(tmp_path: Path) -> None:
+    run = run_to_end(config_of(tmp_path, {**lessons(NEVER, signal_smoothing=False), "gravity": -9.8}))
+    view = RunView()
+    for envelope in run.mail:
+        view.apply(envelope)
+    assert (view.parameters["gravity"].kind, view.parameters["gravity"].value) == ("number", "-9.8")
+    grade = view.parameters["grade"]
+    assert (grade.kind, grade.value, grade.lesson, grade.num_lessons, grade.name) == ("lessons", "1", 1, 2, "grade 1")
+    assert (grade.measure, grade.threshold, grade.behavior, grade.min_lesson_length) == ("reward", NEVER, "Walker", 5)
+    reported = run.of(ParametersReported)
+    assert len(reported) < 20
+    assert reported[0].parameters["grade"].current is None
+
+
+def test_progress_ends_a_lesson_at_a_share_of_max_steps(tmp_path: Path) -> None:
+    parameters = {"grade": {"curriculum": [lesson(1, measure="progress", threshold=0.5), lesson(2)]}}
+    (changed,) = run_to_end(config_of(tmp_path, parameters)).of(LessonChanged)
+    assert 256 < changed.step <= 400
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_full_reset_truncates_episodes_that_would_never_end(tmp_path: Path, num_workers: int) -> None:
+    criteria = {"measure": "progress", "threshold": 0.5, "require_reset": True}
+    parameters = {"grade": {"curriculum": [lesson(1, **criteria), lesson(2)]}}
+    settings = {"env_kwargs": {"length": 0}, "num_workers": num_workers}
+    config = config_of(tmp_path, parameters, env_settings=settings, reward_signals={"extrinsic": {"gamma": 0.9}})
+    with live(config) as run:
+        run.wait()
+        assert changes_of(run) == [("grade 2", 2)]
+    assert run.of(EpisodesFinished) == []  # truncated ones count in no return, as in a restarted worker
+    assert run.launch.exit_code == 0
+
+
+def test_several_environments_share_their_lessons(tmp_path: Path) -> None:
+    settings = {"env_kwargs": {"Walker": {}, "Other": {"behavior": "Other"}}}
+    behaviors = {"Walker": behavior(), "Other": behavior(max_steps=4096)}
+    environments = {"Walker": GRADED, "Other": GRADED}
+    parameters = lessons(3.0)
+    run = run_to_end(
+        configuration(tmp_path, behaviors, environments, env_settings=settings, environment_parameters=parameters)
+    )
+    assert changes_of(run) == [("grade 2", 2)]
+    returns = [event.mean_return for event in run.of(EpisodesFinished) if event.behavior == "Other"]
+    assert returns[-1] == 8.0
+    assert {event.behavior for event in run.of(MetricsReported) if TAG in event.metrics} == {"Walker", "Other"}
+
+
+def test_a_resumed_run_continues_at_its_lesson_with_other_draws(tmp_path: Path) -> None:
+    drawn = {"sampler_type": "uniform", "sampler_parameters": {"min_value": 2, "max_value": 3}}
+    grades = [lesson(1, threshold=3.0, min_lesson_length=5), lesson(drawn, threshold=NEVER, min_lesson_length=5)]
+    parameters = {"grade": {"curriculum": [*grades, lesson(9)]}}
+    first = run_to_end(config_of(tmp_path, parameters))
+    resumed = {"checkpoint_settings": {"resume": True}, "max_steps": 1024}
+    second = run_to_end(config_of(tmp_path, parameters, **resumed))
+    assert changes_of(first) == [("drawn", 2)]
+    assert changes_of(second) == []
+    assert second.of(ParametersReported)[0].parameters["grade"].lesson == 2
+    assert {event.metrics[TAG] for event in second.of(MetricsReported)} == {1.0}
+    seen = [{event.mean_return for event in run.of(EpisodesFinished)} for run in (first, second)]
+    assert all(8 <= value <= 12 for value in seen[1])
+    assert not seen[0] & seen[1]
+
+
+def test_a_run_that_is_only_initialized_from_another_begins_at_the_first_lesson(tmp_path: Path) -> None:
+    run_to_end(config_of(tmp_path, lessons(3.0)))
+    start = {"checkpoint_settings": {"run_id": "other", "initialize_from": "run"}, "max_steps": 16}
+    run = run_to_end(config_of(tmp_path, lessons(3.0), **start))
+    assert run.of(ParametersReported)[0].parameters["grade"].lesson == 1
+
+
+def test_a_roll_back_returns_to_the_lesson_of_its_checkpoint(tmp_path: Path) -> None:
+    with live(config_of(tmp_path, lessons(NEVER), max_steps=ENDLESS, keep_checkpoints=0)) as run:
+        run.wait_for(MetricsReported)
+        saved = Path(run.send(SaveCheckpoint("Walker")).message)
+        assert read_values(saved)[0].part("lessons").values["lessons"] == {"grade": 0}
+        assert run.send(SetLesson("grade", 2)).ok
+        run.wait_for(EpisodesFinished, lambda event: event.mean_return == 8.0)
+        after = len(run.mail)
+        assert run.send(RollBack("Walker", str(saved))).ok
+        changed = run.wait_for(LessonChanged, after=after)
+        assert (changed.lesson, changed.step) == (1, read_values(saved)[1].step)
+        run.wait_for(EpisodesFinished, lambda event: event.mean_return == 4.0, after=after)
+
+
+def test_a_lesson_is_changed_by_hand_also_while_paused(tmp_path: Path) -> None:
+    with live(config_of(tmp_path, lessons(NEVER, NEVER), max_steps=ENDLESS)) as run:
+        run.wait_for(EpisodesFinished, lambda event: event.mean_return == 4.0)
+        assert run.send(Pause()).ok
+        assert run.send(SetLesson("grade", 3)).message == "grade: lesson 3 of 3 'grade 3'"
+        assert changes_of(run) == [("grade 3", 3)]
+        assert run.send(Resume()).ok
+        run.wait_for(EpisodesFinished, lambda event: event.mean_return == 12.0)
+        assert run.send(SetLesson("grade", 1)).ok
+        run.wait_for(EpisodesFinished, lambda event: event.mean_return == 4.0, after=len(run.mail))
+        run.send(Stop())
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (SetLesson("grade", 4), "lesson: must be from 1 to 3, got 4"),
+        (SetLesson("grade", 0), "lesson: must be from 1 to 3, got 0"),
+        (SetLesson("other", 1), "parameter: must be one of grade, mass, got 'other'"),
+        (SetLesson("mass", 1), "mass has no lessons"),
+    ],
+)
+def test_a_lesson_that_there_is_not_is_refused(tmp_path: Path, command: SetLesson, said: str) -> None:
+    with live(config_of(tmp_path, {**lessons(NEVER, NEVER), "mass": 2}, max_steps=ENDLESS)) as run:
+        run.wait_for(EpisodesFinished)
+        outcome = run.send(command)
+        assert (outcome.ok, outcome.message) == (False, said)
+
+
+def test_evaluations_play_the_current_lesson(tmp_path: Path) -> None:
+    evaluation = {"interval": 128, "episodes": 2}
+    run = run_to_end(config_of(tmp_path, lessons(3.0), evaluation=evaluation))
+    assert run.of(EvaluationReported)[-1].mean_return == 8.0
+
+
+def test_a_saved_policy_is_evaluated_at_the_lesson_that_it_has_reached(tmp_path: Path) -> None:
+    run = run_to_end(config_of(tmp_path, lessons(3.0)))
+    request = EvaluationRequest("Walker", 2, "newest", 1, is_stochastic=False, is_onnx=False, record=None)
+    assert SavedRun(run.folder).play(request).scores.returns.tolist() == [8.0, 8.0]
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_an_environment_without_parameters_is_refused_at_the_start(tmp_path: Path, num_workers: int) -> None:
+    config = config_of(tmp_path, {"grade": 1}, "toy:one-step", env_settings={"num_workers": num_workers})
+    with live(config) as run:
+        assert run.wait() == ConfigError.exit_code
+    assert "environment_parameters: toy:one-step must have a method set_parameters" in run.events[-1].reason  # type: ignore[union-attr]
