@@ -268,3 +268,36 @@ def test_a_pool_without_news_gives_nothing() -> None:
         assert not collector.receive(0.0)
         collector.act()
         assert collector.receive(0.0)
+
+
+def test_a_reset_truncates_open_episodes_and_begins_new_ones() -> None:
+    pool = SerialPool("test", lambda first, count: [Line("B", 2, "discrete")], 2)
+    pool.start()
+    pool.reset(1)
+    stay = StayPolicy()
+    collector = Collector(pool, {"B": stay}, {"B": 64})
+    for _ in range(4):
+        assert collector.receive(1.0)
+        collector.act()
+    collector.receive(1.0)
+    collector.reset(7)
+    assert collector.receive(1.0)
+    block = collector.drain("B")
+    assert block.endings.tolist() == [Ending.TRUNCATED] * 2
+    assert block.lengths.tolist() == [3, 3]  # what followed the last actions is dropped
+    assert len(block.episode_returns) == 0
+    collector.act()
+    pool.close()
+
+
+class StayPolicy(RandomPolicy):
+    """Never moves, so that no episode of Line ends early."""
+
+    def __init__(self) -> None:
+        super().__init__(ActionSpec(0, (3,)))
+
+    def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
+        """The choice in the middle."""
+        choice = super().act(decisions, memories)
+        choice.actions.discrete[:] = 1
+        return choice

@@ -92,12 +92,12 @@ def reference(criteria: Mapping[str, Any], steps: list[int], returns: list[list[
     for step, buffer in zip(steps, returns, strict=True):
         if lesson < 3 and len(buffer) >= criteria["min_lesson_length"]:
             if criteria["measure"] == "progress":
-                lesson += step / 1000 > criteria["threshold"]
+                lesson += int(step / 1000 > criteria["threshold"])
             elif buffer:
                 mean = float(np.mean(buffer[::-1]))
                 if criteria["signal_smoothing"]:
                     mean = smoothed = 0.25 * smoothed + 0.75 * mean
-                lesson += mean > criteria["threshold"]
+                lesson += int(mean > criteria["threshold"])
         found.append(lesson)
     return found
 

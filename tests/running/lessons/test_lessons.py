@@ -11,6 +11,8 @@ import pytest
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
+from rl_tui.engine.running.lessons.lessons import Lessons
+from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     EpisodesFinished,
     EvaluationReported,
@@ -72,6 +74,18 @@ def test_lessons_follow_each_other_and_environments_meet_them(tmp_path: Path, nu
     assert status["grade"] == {"lesson_num": 2}
 
 
+def test_episodes_before_a_lesson_do_not_count_in_it() -> None:
+    settings = configuration(Path(), {}, environment_parameters=lessons(1.0, 1.0)).environment_parameters
+    run_lessons = Lessons(settings, 0, EventBus())
+    run_lessons.add_returns("Walker", [5.0] * 20)
+    run_lessons.update({"Walker": (10, 100)})
+    run_lessons.update({"Walker": (11, 100)})
+    assert run_lessons.numbers == {"grade": 1}
+    run_lessons.add_returns("Walker", [5.0] * 5)
+    run_lessons.update({"Walker": (12, 100)})
+    assert run_lessons.numbers == {"grade": 2}
+
+
 def test_a_lesson_that_has_not_ended_stays(tmp_path: Path) -> None:
     run = run_to_end(config_of(tmp_path, lessons(4.5, signal_smoothing=False)))
     assert changes_of(run) == []
@@ -107,6 +121,8 @@ def test_a_full_reset_truncates_episodes_that_would_never_end(tmp_path: Path, nu
     with live(config) as run:
         run.wait()
         assert changes_of(run) == [("grade 2", 2)]
+    grades = [event.metrics["World/Grade"] for event in run.of(MetricsReported)]
+    assert (grades[0], grades[-1]) == (1.0, 2.0)
     assert run.of(EpisodesFinished) == []  # truncated ones count in no return, as in a restarted worker
     assert run.launch.exit_code == 0
 
@@ -125,7 +141,7 @@ def test_several_environments_share_their_lessons(tmp_path: Path) -> None:
     assert {event.behavior for event in run.of(MetricsReported) if TAG in event.metrics} == {"Walker", "Other"}
 
 
-def test_a_resumed_run_continues_at_its_lesson_with_other_draws(tmp_path: Path) -> None:
+def test_a_resumed_run_continues_at_its_lesson(tmp_path: Path) -> None:
     drawn = {"sampler_type": "uniform", "sampler_parameters": {"min_value": 2, "max_value": 3}}
     grades = [lesson(1, threshold=3.0, min_lesson_length=5), lesson(drawn, threshold=NEVER, min_lesson_length=5)]
     parameters = {"grade": {"curriculum": [*grades, lesson(9)]}}
@@ -136,9 +152,22 @@ def test_a_resumed_run_continues_at_its_lesson_with_other_draws(tmp_path: Path) 
     assert changes_of(second) == []
     assert second.of(ParametersReported)[0].parameters["grade"].lesson == 2
     assert {event.metrics[TAG] for event in second.of(MetricsReported)} == {1.0}
-    seen = [{event.mean_return for event in run.of(EpisodesFinished)} for run in (first, second)]
-    assert all(8 <= value <= 12 for value in seen[1])
-    assert not seen[0] & seen[1]
+    assert all(2 <= event.metrics["World/Grade"] <= 3 for event in second.of(MetricsReported))
+
+
+def test_a_resumed_run_draws_other_numbers_than_before_and_a_new_one_the_same(tmp_path: Path) -> None:
+    drawn = {"sampler_type": "uniform", "sampler_parameters": {"seed": 3}}
+    settings = {"env_settings": {"num_envs": 1}, "summary_freq": 64}
+
+    def lowest(folder: Path, max_steps: int, *, resume: bool) -> float:
+        start = {"checkpoint_settings": {"resume": resume}, "max_steps": max_steps}
+        summary = run_to_end(config_of(folder, {"grade": drawn}, **settings, **start)).of(MetricsReported)[0]
+        assert summary.returns is not None
+        return summary.returns.minimum  # of the first 16 episodes
+
+    first = lowest(tmp_path / "one", 64, resume=False)
+    assert lowest(tmp_path / "one", 128, resume=True) != first
+    assert lowest(tmp_path / "other", 64, resume=False) == first
 
 
 def test_a_run_that_is_only_initialized_from_another_begins_at_the_first_lesson(tmp_path: Path) -> None:

@@ -7,11 +7,23 @@ from collections.abc import Mapping
 import numpy as np
 
 from rl_tui.engine.sampling.parameters import Parameters
-from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
+from rl_tui.engine.specs import (
+    Actions,
+    ActionSpec,
+    BehaviorSpec,
+    DecisionSteps,
+    ObservationSpec,
+    Statistic,
+    Steps,
+    TerminalSteps,
+)
 
 
 class Graded:
-    """One agent. Every step is rewarded with the parameter `grade`, drawn when its episode begins, and observes it."""
+    """One agent. Every step is rewarded with the parameter `grade`, drawn when its episode begins, and observes it.
+
+    It is reported as the statistic World/Grade, too.
+    """
 
     def __init__(self, length: int = 4, behavior: str = "Walker") -> None:
         """length: of an episode, in steps; 0: it never ends."""
@@ -31,9 +43,12 @@ class Graded:
         self._num_steps += 1
         shown = self._shown(self._grade)
         if self._num_steps != self._length:
-            return {self._behavior: Steps(shown)}
+            return {self._behavior: Steps(shown, statistics=self._statistics())}
         terminals = TerminalSteps(shown.agent_ids, shown.observations, shown.rewards, np.zeros(1, np.bool_))
-        return {self._behavior: Steps(self._begin(), terminals)}
+        return {self._behavior: Steps(self._begin(), terminals, statistics=self._statistics())}
+
+    def _statistics(self) -> tuple[Statistic, ...]:
+        return (Statistic("World/Grade", self._grade, "last"),)
 
     def close(self) -> None:
         """Nothing is held."""
