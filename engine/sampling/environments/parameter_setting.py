@@ -11,7 +11,10 @@ from rl_tui.engine.sampling.parameters import Parameters
 
 
 class ParameterSetter:
-    """Draws parameters whenever a copy is reset. Copies are wrapped as Gymnasium's and PettingZoo's are: by `env`."""
+    """Draws parameters whenever a copy is reset.
+
+    Copies are wrapped as Gymnasium's are, by `env`, and PettingZoo's, also by `aec_env`.
+    """
 
     def __init__(self, copies: Sequence[Any], attributes: Mapping[str, str]) -> None:  # Any: a user's objects
         """attributes: of the copies, by the parameter that sets each."""
@@ -44,7 +47,7 @@ def _holder(copy: Any, parameter: str, attribute: str) -> Any:  # Any: a user's 
     """The outermost of a copy and what it wraps that has the attribute itself, which is where it is read."""
     wrapped = copy
     while attribute not in dir(wrapped):  # hasattr would also find what some wrappers pass on
-        inner = getattr(wrapped, "env", None)
+        inner = getattr(wrapped, "env", None) or getattr(wrapped, "aec_env", None)
         if inner is None:
             known = [word for word in dir(copy.unwrapped) if not word.startswith("_")]
             kind, hint = type(copy.unwrapped).__name__, suggest(attribute, known)

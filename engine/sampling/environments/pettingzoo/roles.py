@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
-from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 from rl_tui.engine.sampling.environments.pettingzoo.episodes import AgentName
 from rl_tui.engine.sampling.environments.spaces import Space
 
 Spaces: TypeAlias = tuple[Space, Space]  # of observations and of actions
 
+_MOST_BEHAVIORS = 100  # that differ only by the spaces of their agents
 RANDOM = ""  # the behavior of agents that are not trained
 
 
@@ -54,7 +55,10 @@ class Roles:
             self._sets.append((spaces, self._new_name(members)))
 
     def of(self, agent: AgentName, spaces: Spaces) -> str:
-        """The behavior of an agent; RANDOM if it is not trained. Raises ConfigError if no pattern is its."""
+        """The behavior of an agent; RANDOM if it is not trained.
+
+        Raises ConfigError if no pattern is its, EnvironmentFailure where more and more spaces appear.
+        """
         if matches(agent, self._random):
             return RANDOM
         if self._patterns:
@@ -77,6 +81,10 @@ class Roles:
     def _new_name(self, agents: Sequence[AgentName]) -> str:
         """What the names of these agents begin with, without a number; another one where that is taken."""
         names, taken = [str(agent) for agent in agents], {name for _, name in self._sets}
+        if len(taken) >= _MOST_BEHAVIORS:
+            raise EnvironmentFailure(
+                f"agents must keep their spaces from episode to episode, got agents of {len(taken) + 1} different ones"
+            )
         common = re.sub(r"[\W\d_]+$", "", _beginning(names))
         candidates = [common, names[0], *(f"{common or names[0]}_{number}" for number in range(2, len(taken) + 3))]
         return next(name for name in candidates if name and name not in taken)

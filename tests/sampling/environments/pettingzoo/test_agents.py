@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium import spaces
+from mpe2 import simple_spread_v3
 
 from rl_tui.engine.config.adaptation import Adaptation
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 from rl_tui.engine.sampling.environments.pettingzoo.kind import is_of_pettingzoo, loop_of
 from rl_tui.engine.sampling.environments.pettingzoo.loop import PettingZooLoop
+from rl_tui.engine.sampling.environments.pettingzoo.roles import Roles
 from rl_tui.engine.sampling.parameters import Parameters
 from rl_tui.engine.specs import Actions, Steps
 from tests.sampling.driving import discrete
@@ -176,6 +179,23 @@ def test_parameters_are_options_of_every_reset_or_attributes() -> None:
     step(environment, answer)
     assert relay.bonus == 2.0
     assert relay.options == [{"wind": 3.0}] * 3
+
+
+def test_parameter_sets_an_attribute_behind_every_wrapper() -> None:
+    env = simple_spread_v3.parallel_env()
+    environment = loop(env, parameters={"share": "local_ratio"})
+    environment.set_parameters(Parameters({"share": 0.25}))
+    environment.reset(0)
+    assert env.unwrapped.local_ratio == 0.25
+
+
+def test_agents_whose_spaces_never_stay_the_same_are_refused() -> None:
+    roles = Roles({}, (), "B")
+    observed = [spaces.Box(0, 1, (size,)) for size in range(1, 102)]
+    for space in observed[:100]:
+        roles.of("agent_0", (space, spaces.Discrete(2)))
+    with pytest.raises(EnvironmentFailure, match=r"must keep their spaces from episode to episode, got .* 101 "):
+        roles.of("agent_0", (observed[100], spaces.Discrete(2)))
 
 
 def test_infos_of_agents_are_measured_except_those_of_a_reset() -> None:
