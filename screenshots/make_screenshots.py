@@ -47,6 +47,7 @@ PAGES: dict[str, tuple[str, ...]] = {  # of the demo: name of the picture, keys 
     "checkpoints": ("2", "k", "down", "down", "down"),
     "roll-back": ("2", "k", "down", "down", "down", "R"),
     "hyperparameters": ("u",),
+    "lessons": ("h",),
     "devices": ("g",),
     "log": ("l",),
     "warnings": ("w",),

@@ -31,6 +31,8 @@ from rl_tui.engine.session.messages import (
     LogEmitted,
     MetricsReported,
     NoteAdded,
+    ParametersReported,
+    ParameterStatus,
     PolicyExported,
     ProgressReported,
     RunStarted,
@@ -212,6 +214,28 @@ def eventful() -> Story:
     story.publish(
         WarningRaised("disk_filling", "", "disk full in 40 minutes at this rate", "lower keep_checkpoints"), after=5
     )
+    return story
+
+
+TERRAIN = ParameterStatus(
+    "lessons", "uniform from 0.4 to 0.8", 3, 5, "Hills", "Walker", "reward", 411.7, 450.0, 60, 100, require_reset=True
+)
+PARAMETERS = {
+    "terrain": TERRAIN,
+    "wall_height": ParameterStatus("lessons", "0.5", 1, 3, "Low", "Crawler", "progress", 0.334, 0.5, 3, 0),
+    "obstacles": ParameterStatus("lessons", "12", 4, 4, "Many"),
+    "torso_mass": ParameterStatus("sampler", "normal, mean 3.5, st. dev. 0.4"),
+    "gravity": ParameterStatus("number", "9.81"),
+}
+
+
+def lessons() -> Story:
+    """Environment parameters of every kind, with lessons that two behaviors decide on."""
+    story = healthy(2)
+    for lesson, name in enumerate(("Slopes", "Hills"), start=2):
+        story.publish(LessonChanged("Walker", 45_000 * lesson, "terrain", lesson, 5, name), after=4)
+    story.publish(LessonChanged("Crawler", 150_000, "obstacles", 4, 4, "Many"), after=4)
+    story.publish(ParametersReported(PARAMETERS), after=1)
     return story
 
 

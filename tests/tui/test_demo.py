@@ -32,6 +32,7 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
     SaveCheckpoint,
     SetHyperparameter,
+    SetLesson,
     Stop,
 )
 from rl_tui.engine.session.view import RunView
@@ -124,7 +125,6 @@ def test_everything_that_the_demo_publishes_a_real_run_publishes_too(tmp_path: P
         assert names(watched.events(MetricsReported), played) <= names(real.of(MetricsReported), {algorithm})
         published = names(watched.events(HyperparametersReported), played)
         assert published <= names(real.of(HyperparametersReported), {algorithm})
-    assert not watched.events(LessonChanged)
 
 
 def names(events: list[MetricsReported] | list[HyperparametersReported], behaviors: set[str]) -> set[str]:
@@ -143,6 +143,40 @@ def test_configurations_of_the_demo_ask_for_nothing_that_is_not_built() -> None:
     for run in listed.runs():
         text = listed.configuration(run.run_id).replace("demo:", "my_world:")
         assert find_unsupported(parse_config(text.encode(), f"{run.run_id}.yaml")) == []
+
+
+def test_lessons_are_passed_one_after_another_and_reported_as_they_are() -> None:
+    watched = Watched(hours=1.7)
+    changes = watched.events(LessonChanged)
+    assert [change.lesson for change in changes] == list(range(2, len(changes) + 2))
+    assert len(changes) >= 2
+    terrain, mass, gravity = watched.view.parameters.values()
+    assert (terrain.lesson, terrain.name) == (changes[-1].lesson, changes[-1].name)
+    assert terrain.current is not None
+    assert terrain.current <= terrain.threshold
+    assert (mass.kind, gravity.kind) == ("sampler", "number")
+    assert watched.view.behaviors["Walker"].lessons[-1][1] == changes[-1]
+
+
+def test_lesson_is_changed_by_hand_and_one_that_is_none_is_refused() -> None:
+    watched = Watched()
+    finished = watched.ask(SetLesson("terrain_height", 5), seconds=0)
+    assert (finished.ok, finished.message) == (True, "terrain_height: lesson 5 of 5 'Mountains'")
+    assert watched.view.parameters["terrain_height"].lesson == 5
+    assert watched.view.parameters["terrain_height"].measure == ""
+    assert watched.ask(SetLesson("terrain_height", 1), seconds=0).ok
+    assert watched.view.parameters["terrain_height"].episodes == 0
+    assert watched.ask(SetLesson("terrain_height", 6)).message == "lesson: must be from 1 to 5, got 6"
+    assert watched.ask(SetLesson("gravity", 1)).message == "gravity has no lessons"
+
+
+def test_roll_back_returns_to_the_lesson_of_that_step() -> None:
+    watched = Watched(speed=1)
+    saved = watched.view.behaviors["Walker"].checkpoints[0][1]
+    before = 1 + sum(change.step <= saved.step for change in watched.events(LessonChanged))
+    watched.ask(SetLesson("terrain_height", 5))
+    assert watched.ask(RollBack("Walker", saved.path)).ok
+    assert watched.view.parameters["terrain_height"].lesson == before
 
 
 def test_one_run_learns_on_one_gpu() -> None:

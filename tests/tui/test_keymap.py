@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.engine.session.messages import HyperparameterChanged, HyperparametersReported
+from rl_tui.engine.session.messages import HyperparameterChanged, HyperparametersReported, ParametersReported
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.demo.runs import DemoRuns
@@ -92,6 +92,7 @@ def busy() -> scenes.Story:
         story.publish(HyperparametersReported(name, {"learning_rate": 3e-4, "beta": 0.005}))
         story.publish(HyperparameterChanged(name, 120_000, "learning_rate", 1e-3, 3e-4))
     story.devices()
+    story.publish(ParametersReported(scenes.PARAMETERS))
     for number in range(100):
         story.save("Walker", 150_000 + number, 400.0 + number)
     return story

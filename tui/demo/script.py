@@ -11,6 +11,7 @@ from rl_tui.engine.session.health.entropy import EntropyCoefficient
 from rl_tui.engine.session.health.replay import QDivergence
 from rl_tui.engine.session.health.rules import TrainerHealth
 from rl_tui.engine.session.messages import AddNote, LogLevel, Pause, SetHyperparameter
+from rl_tui.tui.demo.lessons import LEARNER, configuration_lines
 
 HOURS = 1.7  # of the past: about half of what the first behavior needs
 Act: TypeAlias = AddNote | SetHyperparameter | Pause
@@ -177,6 +178,7 @@ def configuration(roles: Sequence[Role], seed: int, hyperparameters: Mapping[str
         if role.is_evaluated:
             lines += ["    evaluation:", f"      interval: {role.evaluation_interval}"]
             lines += [f"      episodes: {EVALUATION_EPISODES}"]
+    lines += configuration_lines() if any(role.name == LEARNER for role in roles) else []
     lines += ["env_settings:", "  env:"]
     lines += [f"    {role.name}: {role.environment}" for role in roles]
     lines += [f"  seed: {seed}", "torch_settings:", "  device: cuda"]

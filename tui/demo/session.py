@@ -17,6 +17,7 @@ from rl_tui.engine.session.messages import (
     DevicesSampled,
     Envelope,
     Event,
+    ParametersReported,
     RunStateChanged,
     Stop,
     TimeSplit,
@@ -118,7 +119,7 @@ class DemoSession:
 
     def _publish(self, event: Event) -> None:
         self.bus.publish(event)
-        if not isinstance(event, TimeSplit | DevicesSampled):
+        if not isinstance(event, TimeSplit | ParametersReported | DevicesSampled):
             self._kept.append(Envelope(len(self._kept) + 1, self.clock(), event))
 
     def _end(self) -> None:

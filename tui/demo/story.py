@@ -26,12 +26,14 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
     SaveCheckpoint,
     SetHyperparameter,
+    SetLesson,
     Stop,
 )
 from rl_tui.engine.session.states import ENDS, RunState
 from rl_tui.engine.version import VERSION
 from rl_tui.tui.demo.actor import Actor
 from rl_tui.tui.demo.jobs import Job, Jobs, Outcome
+from rl_tui.tui.demo.lessons import LEARNER, Lessons
 from rl_tui.tui.demo.machine import Machine
 from rl_tui.tui.demo.script import CHATTER, CHATTER_SECONDS, CHATTER_WEIGHTS, Role, cues, health_of, refusal
 
@@ -61,6 +63,7 @@ class Story:
         self.actors = {role.name: Actor(role, run_id, Random(f"{seed} {role.name}")) for role in roles}
         self._machine = Machine(Random(f"{seed} machine"))
         self._health = HealthMonitor(health_of)
+        self._lessons = Lessons() if LEARNER in self.actors else None
         self._jobs = Jobs()
         self._stops: list[Stop] = []
         self._ending_seconds = END_SECONDS
@@ -79,6 +82,8 @@ class Story:
         self._enter("training")
         for actor in self.actors.values():
             self._publish_all(actor.begin())
+        if self._lessons is not None:
+            self._publish(self._lessons.report())
 
     def play_past(self, hours: float) -> None:
         """So many hours go by at once, with what the user did meanwhile."""
@@ -107,7 +112,10 @@ class Story:
 
     def _train(self, actor: Actor, seconds: float) -> None:
         before = actor.step // actor.role.checkpoint_interval
-        self._publish_all(actor.train(seconds, self.time - self.began_at))
+        events = list(actor.train(seconds, self.time - self.began_at))
+        self._publish_all(events)
+        if self._lessons is not None and actor.role.name == LEARNER:
+            self._publish_all(self._lessons.follow(events))
         if actor.step >= actor.role.max_steps:
             self._publish_all(actor.enter("finished"))
             self._jobs.put(Job(0.6, partial(self._save, actor, "final", 0.6)))
@@ -181,12 +189,19 @@ class Story:
                 for actor in self._concerned(command.behavior):
                     seconds = self._chance.uniform(0.3, 0.8)
                     self._jobs.put(Job(seconds, partial(self._export, actor, seconds), command.id))
-            case SetHyperparameter():
-                self._finish(command.id, *self._set(command))
+            case SetHyperparameter() | SetLesson() | AddNote():
+                self._finish(command.id, *self._do_now(command))
             case RollBack():
                 self._jobs.put(Job(0.5, partial(self._roll_back, command), command.id))
+
+    def _do_now(self, command: SetHyperparameter | SetLesson | AddNote) -> Outcome:
+        match command:
+            case SetHyperparameter():
+                return self._set(command)
+            case SetLesson():
+                return self._set_lesson(command)
             case AddNote():
-                self._finish(command.id, *self._note(command))
+                return self._note(command)
 
     def _halt(self, stop: Stop) -> None:
         """Of several stops, the first exit code but 0 counts, and the hastiest mode."""
@@ -237,6 +252,13 @@ class Story:
         self._publish_all(actor.set(command.name, command.value))
         return True, f"{command.name} {old:.6g} -> {command.value:.6g} from step {actor.step}"
 
+    def _set_lesson(self, command: SetLesson) -> Outcome:
+        if self._lessons is None:
+            return False, "the run has no environment parameters"
+        events, outcome = self._lessons.set(command)
+        self._publish_all(events)
+        return outcome
+
     def _note(self, command: AddNote) -> Outcome:
         text = command.text.strip()
         if not text:
@@ -271,6 +293,8 @@ class Story:
         if snapshot is None:
             return False, f"{command.path}: no checkpoint of {command.behavior}"
         self._publish_all(actor.roll_back(snapshot))
+        if self._lessons is not None and command.behavior == LEARNER:
+            self._publish_all(self._lessons.roll_back(actor.step))
         return True, f"resumed from step {actor.step}, {snapshot.path}"
 
     def _alive(self) -> list[Actor]:

@@ -11,8 +11,8 @@ from textual.binding import Binding, BindingType
 Place: TypeAlias = Literal[
     "anywhere",  # the app: also inside dialogs
     "run",  # every screen of the run
-    "overview", "detail", "chart", "checkpoints", "hyperparameters", "devices", "log", "warnings", "configuration",
-    "runs", "comparison", "grid", "watch",  # single screens
+    "overview", "detail", "chart", "checkpoints", "hyperparameters", "lessons", "devices", "log", "warnings",
+    "configuration", "runs", "comparison", "grid", "watch",  # single screens
     "list",  # whichever list has the focus
     "replay",  # every screen of a recorded run
     "leaving", "confirming", "evaluating", "asking", "help",  # dialogs
@@ -23,7 +23,9 @@ Group: TypeAlias = Literal["View", "Chart", "Training", "Screens", "List", "Watc
 WITH_CHART: tuple[Place, ...] = ("overview", "detail", "chart", "grid", "comparison")
 WITH_PINS: tuple[Place, ...] = ("overview", "detail", "chart", "grid")
 WITH_GRID: tuple[Place, ...] = ("overview", "detail", "grid")
-LISTS: tuple[Place, ...] = ("checkpoints", "hyperparameters", "devices", "log", "warnings", "configuration", "runs")
+LISTS: tuple[Place, ...] = (
+    "checkpoints", "hyperparameters", "lessons", "devices", "log", "warnings", "configuration", "runs",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,12 @@ KEYMAP: tuple[Key, ...] = (
          "Training", needs_run=True, changes=True),
     _key("undo", "z", "undo", "undo", "undo the newest change of a hyperparameter", "hyperparameters", "Training",
          5, needs_run=True, changes=True),
+    _key("lesson-next", "plus equals_sign", "change_lesson(1)", "next lesson",
+         "change the selected parameter to its next lesson; asks first", "lessons", "Training", 4, shown="+",
+         needs_run=True, changes=True),
+    _key("lesson-before", "minus", "change_lesson(-1)", "lesson before",
+         "change the selected parameter to the lesson before; asks first", "lessons", "Training", 5, needs_run=True,
+         changes=True),
 
     _key("metric", "m", "metric(1)", "metric", "draw the next metric", WITH_CHART, "Chart", 8),
     _key("metrics", "M shift+m", "pick_metrics", "metrics", "choose what is drawn, several at once, by name",
@@ -166,6 +174,8 @@ KEYMAP: tuple[Key, ...] = (
          "run", "Screens", 11),
     _key("hyperparameters", "u", "open_screen('hyperparameters')", "tune",
          "hyperparameters: change them during training", "run", "Screens", 13),
+    _key("lessons", "h", "open_screen('lessons')", "lessons",
+         "environment parameters: lessons, samplers, how far to the next lesson", "run", "Screens", 8),
     _key("devices", "g", "open_screen('devices')", "devices", "devices and the processes on each GPU", "run",
          "Screens", 27),
     _key("watch", "v", "open_screen('watch')", "watch", "watch the newest policy play, in an environment of its own",

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from rich.cells import cell_len
-
 from rl_tui.engine.session.behavior_view import EVALUATION, BehaviorView
-from rl_tui.engine.session.messages import LessonChanged, TimeSplit
+from rl_tui.engine.session.messages import TimeSplit
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.arrays import np
@@ -15,12 +13,13 @@ from rl_tui.tui.charts.metrics import metric_title
 from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.charts.trend import trend
 from rl_tui.tui.drawing.glyphs import Glyphs
-from rl_tui.tui.drawing.lines import Line, Span, Tone, line, state_tone, wrap
+from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line, state_tone, wrap
 from rl_tui.tui.drawing.text import count, duration, fit, fit_path, left, number, percent, right, round_count, size
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.behaviors import ELO, direction_sign
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
 from rl_tui.tui.panes.environments import awaited_for, num_restarts, restarts_of, standing_lines
+from rl_tui.tui.panes.lesson_words import lessons_decided_by
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
     ELO: "elo",
@@ -194,15 +193,13 @@ def trend_spans(behavior: BehaviorView, glyphs: Glyphs) -> Line:
 
 
 def lesson_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
-    """Where each parameter's curriculum stands."""
-    newest: dict[str, LessonChanged] = {event.parameter: event for _, event in behavior.lessons}
+    """The lesson of each parameter that this behavior decides on, and how far it is to the next one."""
     rows = []
-    for event in newest.values():
-        name = f' "{safe_text(event.name)}"' if event.name else ""
-        words = f"{event.lesson}/{event.num_lessons}{name}"
-        room = width - NAME_WIDTH - 4 - cell_len(words)
-        parameter = fit(safe_text(event.parameter), room, frame.glyphs.ellipsis) if room > 3 else ""
-        rows.append(line(Span(" " + left("lesson", NAME_WIDTH + 1), "dim"), words, Span(f"  {parameter}", "dim")))
+    for name, words, share in lessons_decided_by(behavior, frame.view):
+        head = line(Span(" " + left("lesson", NAME_WIDTH + 1), "dim"), words, Span(share, "accent"))
+        room = width - cells(head) - 3
+        parameter = fit(safe_text(name), room, frame.glyphs.ellipsis) if room > 3 else ""
+        rows.append(line(*head, Span(f"  {parameter}" if parameter else "", "dim")))
     return rows
 
 

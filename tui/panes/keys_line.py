@@ -99,4 +99,5 @@ def useful_keys(frame: Frame) -> list[Key]:
         and (runs or not (key.needs_run or key.changes))
         and (has_several or not key.needs_several)
         and (key.id != "back" or "overview" not in frame.places)
+        and (key.id != "lessons" or frame.view.parameters)
     ]

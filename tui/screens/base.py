@@ -42,6 +42,7 @@ SCREENS: Mapping[str, str] = {  # imported when first opened
     "grid": "rl_tui.tui.screens.grid:GridScreen",
     "checkpoints": "rl_tui.tui.screens.checkpoints:CheckpointsScreen",
     "hyperparameters": "rl_tui.tui.screens.hyperparameters:HyperparametersScreen",
+    "lessons": "rl_tui.tui.screens.lessons:LessonsScreen",
     "devices": "rl_tui.tui.screens.devices:DevicesScreen",
     "watch": "rl_tui.tui.screens.watch:WatchScreen",
     "log": "rl_tui.tui.screens.log:LogScreen",

@@ -14,13 +14,14 @@ from rl_tui.engine.session.messages import (
     RollBack,
     SaveCheckpoint,
     SetHyperparameter,
+    SetLesson,
 )
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import COMMAND_WORDS, RunView
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
 
-RunCommand = Pause | Resume | SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack | AddNote
+RunCommand = Pause | Resume | SaveCheckpoint | ExportPolicy | SetHyperparameter | SetLesson | RollBack | AddNote
 
 
 class Controls:
@@ -121,6 +122,8 @@ def label_of(command: RunCommand) -> str:
     words = COMMAND_WORDS[type(command).__name__]
     if isinstance(command, SetHyperparameter):
         words = f"{words} {safe_text(command.name)} of"
+    elif isinstance(command, SetLesson):
+        return f"{words} {command.lesson} of {safe_text(command.parameter)}"
     elif isinstance(command, AddNote):
         return words
     return f"{words} {safe_text(command.behavior) if command.behavior else 'all'}"
