@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import gymnasium
 import pytest
 
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource, make_environments
@@ -97,3 +98,18 @@ def test_worker_finds_the_users_module_as_well(folder: Path) -> None:
         assert pool.num_agents == {"B": 2}
     finally:
         pool.close()
+
+
+@pytest.mark.parametrize("identifier", ["Maze-v0", "games/Maze-v0"])
+def test_id_that_a_module_of_the_user_registers_is_found_with_its_module(folder: Path, identifier: str) -> None:
+    text = GAME.format(
+        imports=f"gymnasium.register({identifier!r}, lambda: make().unwrapped, max_episode_steps=5)", limit=7
+    )
+    write(folder / "my_games.py", text)
+    try:
+        assert limit_of(f"gymnasium:my_games:{identifier}") == 5
+        pool = ProcessPool(EnvironmentSource(f"gymnasium:my_games:{identifier}", "B", {}), 2, 1)
+        pool.start()
+        pool.close()
+    finally:
+        gymnasium.registry.pop(identifier)
