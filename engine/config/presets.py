@@ -48,6 +48,12 @@ def presets_like(name: str) -> list[str]:
     return same or ([near] if near else [])
 
 
+def presets_in(environment: str) -> list[str]:
+    """Presets that train in this environment."""
+    named = re.compile(rf"^  env: {re.escape(environment)}$", re.MULTILINE)
+    return [name for name in preset_names() if named.search(read_preset(name))]
+
+
 @dataclass(frozen=True, slots=True)
 class PresetSummary:
     """A line of the list. steps: the length of its training. words: what it is, what it needs, how long it takes."""

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be, must_be_one_of, suggest
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be, must_be_one_of, one_of, suggest
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
 from rl_tui.engine.config.environments import environment_names, kind_of
 from rl_tui.engine.config.plugin_settings import PluginSettings
+from rl_tui.engine.config.presets import presets_in
 from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.run import EnvSettings, RunConfig
 from rl_tui.engine.config.types import OFF
@@ -68,6 +69,17 @@ def editor_note(config: RunConfig) -> str | None:
     if settings.env is not None or settings.env_path is not None:
         return None
     return f"{_TO_THE_EDITOR} {environment_names()}"
+
+
+def preset_note(config: RunConfig) -> str | None:
+    """Which presets have settings for the environment of a file that has no hyperparameters; None without any."""
+    environment = config.env_settings.env
+    if not isinstance(environment, str) or config.checkpoint_settings.inference:
+        return None
+    if any(config.source.has((*path, "hyperparameters")) for path, _ in _sections(config)):
+        return None
+    presets = presets_in(environment)
+    return f"hyperparameters are ML-Agents' defaults; for {environment} try {one_of(presets)}" if presets else None
 
 
 def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:

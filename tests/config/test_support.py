@@ -10,7 +10,7 @@ import pytest
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.loading import load_config, parse_config
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.config.support import editor_note, find_unsupported, find_unused, list_warnings
+from rl_tui.engine.config.support import editor_note, find_unsupported, find_unused, list_warnings, preset_note
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.preflight import refusals
 
@@ -393,3 +393,15 @@ def test_wrapper_that_does_not_exist_is_refused_before_the_start() -> None:
 def test_wrapper_that_is_no_name_is_refused_with_its_place(wrapper: str) -> None:
     with pytest.raises(ConfigError, match=r"env_settings\.wrappers\[0\].*: must be "):
         parse(f"behaviors: {{A: {{}}}}\nenv_settings: {{env: 'gymnasium:CartPole-v1', wrappers: [{wrapper}]}}\n")
+
+
+def test_presets_for_the_environment_of_a_file_without_hyperparameters_are_named() -> None:
+    plain = "behaviors: {A: {}}\nenv_settings: {env: 'gymnasium:MountainCarContinuous-v0'}\n"
+    assert preset_note(parse(plain)) == (
+        "hyperparameters are ML-Agents' defaults; for gymnasium:MountainCarContinuous-v0 try"
+        " ppo/MountainCarContinuous or sac/MountainCarContinuous"
+    )
+    tuned = plain.replace("{A: {}}", "{A: {trainer_type: ppo, hyperparameters: {beta: 0.1}}}")
+    elsewhere = plain.replace("MountainCarContinuous", "Taxi")
+    for text in (tuned, elsewhere, plain + "checkpoint_settings: {inference: true, resume: true}\n"):
+        assert preset_note(parse(text)) is None
