@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.running.environments import named_environments
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource, make_environments
 from rl_tui.engine.sampling.environments.pettingzoo.loop import PettingZooLoop
+from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.specs import Json
+from tests.sampling.driving import history
 
 WORLDS = "tests.sampling.environments.pettingzoo.worlds"
 
@@ -94,3 +98,30 @@ def test_environment_is_made_to_be_drawn_as_frames_or_text() -> None:
     frame = environment.render()
     assert not isinstance(frame, str | None)
     assert frame.shape == (700, 700, 3)
+
+
+def test_workers_give_agents_the_behaviors_of_the_file() -> None:
+    text = """
+behaviors: {Even: {}, Odd: {}}
+env_settings:
+  env: tests.sampling.environments.pettingzoo.worlds:relays
+  env_kwargs: {stays: [9, 9, 9, 9]}
+  num_envs: 2
+  behaviors: {Even?team=1: {agents: "runner_[02]", group: true}, Odd: [runner_1]}
+  random_agents: runner_3
+"""
+    [named] = named_environments(parse_config(text.encode(), "c.yaml"))
+    assert EnvironmentSource.from_json(named.source.to_json()).adaptation.behaviors == named.source.adaptation.behaviors
+    pool = ProcessPool(named.source, 2, 1)
+    pool.start()
+    try:
+        first, *_, last = history(pool, 3)
+    finally:
+        pool.close()
+    for answer in (first[0], last[0]):
+        even, odd = answer["Even"].decisions, answer["Odd"].decisions
+        assert (even.agent_ids.tolist(), odd.agent_ids.tolist()) == ([0, 2, 3, 5], [1, 4])
+        assert even.team_ids is not None
+        assert even.team_ids.tolist() == [1] * 4
+        assert even.group_ids is not None
+        assert even.group_ids.tolist() == [0, 0, 1, 1]
