@@ -157,6 +157,7 @@ def test_loop_over_events_that_is_left_is_continued_without_a_gap(tmp_path: Path
 
 def test_stopping_now_loses_what_was_not_saved(tmp_path: Path) -> None:
     run = endless(tmp_path)
+    next(envelope for envelope in run.events() if envelope.event == RunStateChanged("training"))
     run.stop(now=True).wait(20)
     assert run.wait(20)
     assert run.view.behaviors["Walker"].checkpoints == []

@@ -91,7 +91,7 @@ def test_effective_configuration_keeps_the_order_of_mlagents() -> None:
             "export_interval",
         ),
         *("export_policies", "throughput_interval", "env", "env_kwargs", "num_workers", "metrics", "resume_or_start"),
-        *("training_analytics", "behaviors", "random_agents", "parameters"),
+        *("training_analytics", "behaviors", "random_agents", "parameters", "wrappers"),
     }
 
 
