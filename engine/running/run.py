@@ -47,6 +47,7 @@ from rl_tui.engine.storage.run_folder import RunFolder
 DEVICES_SECONDS = 1.0
 DRIVER_SECONDS = 2.0  # a driver that takes longer to answer is left behind
 ENDING_SECONDS = 60.0  # a disk that takes longer than that for the last files is lost
+START_PATIENCE = 2.0  # seconds for which a stop waits for environments that start
 HEALTH_MAILBOX = 2000  # about two minutes of a busy run; a coordinator that is further behind has other troubles
 
 
@@ -102,6 +103,7 @@ class Run:
         self._was_finished = False  # before this process
         self._has_traceback = False  # in the run's folder, of an environment that failed at the start
         self._is_stopped_now = False  # without saving
+        self._building_since = 0.0  # monotonic
         self._ended = threading.Event()
 
     def main(self) -> int:
@@ -168,6 +170,7 @@ class Run:
         )  # fmt: skip
         saver = Saver(builder.files, self._bus, partial(self._record.write_status, builder.files))
         workers = builder.workers(saver)
+        self._building_since = time.monotonic()
         try:
             for worker in workers:
                 worker.build(self._is_to_stop)
@@ -219,7 +222,10 @@ class Run:
                 self._enter("paused" if paused else "training")
 
     def _is_to_stop(self) -> bool:
-        """Whether a stop waits to be carried out."""
+        """Whether a stop waits to be carried out, and the environments take long to start: a run whose environments are
+        there at once ends as at any other time, with a checkpoint."""
+        if time.monotonic() - self._building_since < START_PATIENCE:
+            return False
         with self._commands.mutex:
             return any(isinstance(command, Stop) for command in self._commands.queue)
 
