@@ -30,7 +30,7 @@ UNSUPPORTED = {
     "poca/SoccerTwos": ["trainer poca", "self-play"],
     "ppo/PyramidsRND": ["reward signal rnd"],
 }
-QUICK = ("imitation/PushBlock", "poca/SoccerTwos", "ppo/GridWorld", "sac/3DBall")  # the others: `make faults`
+QUICK = ("imitation/PushBlock", "poca/SoccerTwos", "sac/3DBall")  # the others: `make faults`
 
 
 def files() -> Iterator[Any]:

@@ -77,7 +77,9 @@ def learned(folder: Path, run_id: str) -> bytes:
     return tensors.read_bytes()
 
 
-@pytest.mark.parametrize("configuration", [PPO, SAC], ids=["ppo", "sac"])
+@pytest.mark.parametrize(
+    "configuration", [pytest.param(PPO, id="ppo"), pytest.param(SAC, id="sac", marks=pytest.mark.faults)]
+)
 def test_a_task_in_a_player_is_solved_by_the_same_weights_as_without_one(configuration: str, tmp_path: Path) -> None:
     """One player and a copy without one are each in step with their trainer: not a bit may differ."""
     end(in_players(tmp_path, configuration, 1), training(tmp_path, "without", *WITHOUT_PLAYERS))
