@@ -8,13 +8,13 @@ from importlib.metadata import version
 
 from pydantic import JsonValue
 
-from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.sampling.environments.training_analytics import Field, TrainingAnalytics, hashed
 from rl_tui.engine.version import VERSION
 
+_SIGNALS = ("extrinsic", "gail", "curiosity", "rnd")  # those that have a field
 _NAMED = frozenset({"behaviors", "environment_parameters", "env", "env_kwargs", "writers"})  # their keys are names
 _CHOICES = frozenset(  # all other texts may say who or where the user is
     {
@@ -48,7 +48,7 @@ def _behavior(config: RunConfig, name: str, settings: BehaviorConfig) -> dict[st
     network, signals = settings.network_settings, settings.reward_signals
     return {
         "trainer_type": settings.trainer_type,
-        **{f"{signal}_reward_enabled": signal in signals for signal in registry.BUILT_IN["reward_signals"]},
+        **{f"{signal}_reward_enabled": signal in signals for signal in _SIGNALS},
         "behavioral_cloning_enabled": settings.behavioral_cloning is not None,
         "recurrent_enabled": network.memory is not None,
         "visual_encoder": network.vis_encode_type,
