@@ -54,7 +54,7 @@ check: $(VENV)/.ready-dev
 
 # Three at once on two cores: a third of the time tests wait, for terminals and processes.
 unit: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python -m tests.benchmarks.startup

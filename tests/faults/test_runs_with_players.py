@@ -80,6 +80,9 @@ def test_a_killed_run_leaves_no_player_not_even_one_that_ignores_it(tmp_path: Pa
         stopped.suspend()
         killed.kill()
         read_until(training, "restart 1: .* was killed by SIGKILL")
+        deadline = time.monotonic() + 30  # a worker that is being started ends a little later
+        while len(players_of(tmp_path)) < 3 and time.monotonic() < deadline:
+            time.sleep(0.05)
         assert kill(training) == []
     assert (players_of(tmp_path), shared_files()) == ([], files)
 
