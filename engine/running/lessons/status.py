@@ -26,8 +26,8 @@ def status_of(
 ) -> ParameterStatus:
     """Of the parameter with that setting. windows, steps: by behavior, as `Lessons` has them."""
     if not isinstance(setting, CurriculumSettings):
-        kind = "number" if isinstance(setting, float | ConstantSampler) else "sampler"
-        return ParameterStatus("number" if kind == "number" else "sampler", in_words(setting))
+        is_number = isinstance(setting, float | ConstantSampler)
+        return ParameterStatus("number" if is_number else "sampler", in_words(setting))
     lesson, criteria = curricula.lesson(name), curricula.criteria(name)
     number, count = curricula.lessons[name] + 1, curricula.num_lessons(name)
     if criteria is None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.base_env import interface
+from rl_tui.engine.sampling.environments.observation_names import unique_names
 from rl_tui.engine.specs import ActionSpec, Observation, ObservationSpec
 
 _TRANSLATIONAL, _VARIABLE_SIZE = 2, 4  # bits of an axis' dimension property
@@ -43,9 +44,7 @@ def sensors_of(
     Raises EnvironmentFailure for what cannot be learned from.
     """
     require_count(behavior, first, specs)
-    names: list[str] = []
-    for index, spec in enumerate(specs):
-        names.append(_unique(str(getattr(spec, "name", "") or f"obs_{index}"), names))
+    names = unique_names(str(getattr(spec, "name", "") or "") for spec in specs)
     return tuple(
         _sensor(behavior, name, spec, np.asarray(values))
         for name, spec, values in zip(names, specs, first, strict=True)
@@ -67,12 +66,6 @@ def action_spec_of(behavior: str, found: interface.ActionSpec) -> ActionSpec:
             f"got {continuous} and {list(branches)}"
         )
     return ActionSpec(continuous, branches)
-
-
-def _unique(name: str, taken: Sequence[str]) -> str:
-    if name not in taken:
-        return name
-    return next(other for number in range(2, len(taken) + 3) if (other := f"{name}_{number}") not in taken)
 
 
 def _sensor(behavior: str, name: str, found: interface.ObservationSpec, first: NDArray[Any]) -> Sensor:

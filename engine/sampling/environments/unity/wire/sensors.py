@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_tui.engine.sampling.environments.observation_names import unique_names
 from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import (
     GOAL_SIGNAL,
     NONE,
@@ -70,9 +71,7 @@ class Sensor:
 
 def sensors_of(behavior: str, observations: Sequence[ObservationProto], package_version: str) -> tuple[Sensor, ...]:
     """The sensors of an agent with these observations. Raises WireError for what cannot be learned from."""
-    names: list[str] = []
-    for index, found in enumerate(observations):
-        names.append(_unique(found.name or f"obs_{index}", names))
+    names = unique_names(found.name for found in observations)
     return tuple(
         _sensor(behavior, name, found, package_version) for name, found in zip(names, observations, strict=True)
     )
@@ -92,15 +91,6 @@ def action_spec_of(behavior: str, brain: BrainParametersProto) -> ActionSpec:
             f"got {continuous} and {list(branches)}"
         )
     return ActionSpec(continuous, branches)
-
-
-def _unique(name: str, taken: list[str]) -> str:
-    if name not in taken:
-        return name
-    number = 2
-    while f"{name}_{number}" in taken:
-        number += 1
-    return f"{name}_{number}"
 
 
 def _sensor(behavior: str, name: str, found: ObservationProto, package_version: str) -> Sensor:
