@@ -7,8 +7,8 @@ import os
 import signal
 import time
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.lines import Line, Span, line
@@ -21,7 +21,6 @@ from rl_tui.tui.terminal.sequences import copy_text
 
 LINES_KEPT = 100
 ROWS_SHOWN = 12  # the last, so that the keys stay visible
-READ_BYTES = 4096
 ENDING_SECONDS = 2.0  # that a program may take to end
 
 
@@ -41,20 +40,20 @@ class EvaluationScreen(PaneDialog):
         self.run_worker(self._play())
 
     async def _play(self) -> None:
-        process = await asyncio.create_subprocess_exec(
-            *relaunch_command(self._words), stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, start_new_session=True
-        )
-        assert process.stdout is not None
-        try:
-            while part := await process.stdout.read(READ_BYTES):
-                self._output.append(part.decode("utf-8", "replace"))
-            self._output.exit_code = await process.wait()
-        finally:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGTERM)
-                with suppress(TimeoutError):  # its pipe must not be left open
-                    await asyncio.wait_for(process.communicate(), ENDING_SECONDS)
+        transport, process = await asyncio.get_running_loop().subprocess_exec(
+            lambda: Process(self._output.append), *relaunch_command(self._words),
+            stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, start_new_session=True,
+        )  # fmt: skip
+        with closing(transport):  # also where rl-tui itself ends: nothing is waited for then
+            try:
+                await process.ended.wait()
+                self._output.exit_code = transport.get_returncode()
+            finally:
+                if transport.get_returncode() is None:
+                    with suppress(ProcessLookupError):
+                        os.killpg(transport.get_pid(), signal.SIGTERM)
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(process.ended.wait(), ENDING_SECONDS)
 
     def action_end(self) -> None:
         """It ends, if it has not; back to the runs."""
@@ -63,6 +62,22 @@ class EvaluationScreen(PaneDialog):
     def action_copy(self) -> None:
         """Copy what it printed."""
         self._output.note = copy_text(self.app, "\n".join(self._output.printed()))
+
+
+class Process(asyncio.SubprocessProtocol):
+    """Passes on what a process prints. ended: it is gone, and all that it printed was passed on."""
+
+    def __init__(self, printed: Callable[[str], None]) -> None:
+        self.ended = asyncio.Event()
+        self._printed = printed
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """It printed this."""
+        self._printed(data.decode("utf-8", "replace"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone, and its pipes are closed."""
+        self.ended.set()
 
 
 class EvaluationPane(Pane):

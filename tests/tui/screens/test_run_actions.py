@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 import sys
 from pathlib import Path
@@ -166,7 +167,9 @@ def test_figures_and_keys_of_an_evaluation_stay_in_sight_on_small_terminals(heig
 
 
 PLAYER = """
-import sys, time
+import signal, sys, time
+if len(sys.argv) > 3:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("5 of 9 episodes, mean 3 so far", flush=True)
 if sys.argv[1] == "forever":
     open(sys.argv[2], "w").write(str(__import__("os").getpid()))
@@ -198,18 +201,33 @@ async def test_evaluation_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) ->
         await screen.until("exit code 3")
 
 
+async def ends(process_id: str) -> bool:
+    """Whether the process is gone within ten seconds."""
+    process = Path(f"/proc/{process_id}")
+    for _ in range(500):
+        if not process.exists() or "zombie" in (process / "status").read_text():
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
 async def test_escape_cancels_the_evaluation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         await evaluating(screen, monkeypatch, "forever", str(tmp_path / "pid"))
         assert "cancel" in await screen.until("5 of 9 episodes")
         await screen.press("escape")
-        process = Path(f"/proc/{(tmp_path / 'pid').read_text()}")
-        for _ in range(500):
-            if not process.exists() or "zombie" in (process / "status").read_text():
-                break
-            await asyncio.sleep(0.02)
-        else:
-            pytest.fail("the process goes on")
+        assert await ends((tmp_path / "pid").read_text())
+
+
+@pytest.mark.parametrize("more", [(), ("ignores SIGTERM",)])
+async def test_leaving_ends_the_evaluation_and_its_pipe(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        await evaluating(screen, monkeypatch, "forever", str(tmp_path / "pid"), *more)
+        await screen.until("5 of 9 episodes")
+    gc.collect()  # a pipe left open warns here
+    assert await ends((tmp_path / "pid").read_text())
 
 
 @pytest.fixture
