@@ -15,14 +15,21 @@ RECENT_EPISODES = 100  # the usual number for reported returns
 class RecentEpisodes:
     """The newest RECENT_EPISODES episodes of training, known as groups that ended together.
 
-    groups: (number of episodes, their mean return), oldest first.
+    groups: (number of episodes, their mean return), oldest first. num_ignored: so many of the next episodes do not
+    count; at a new lesson, those that have begun before.
     """
 
     groups: deque[tuple[int, float]] = field(default_factory=deque)
+    num_ignored: int = 0
     _num_held: int = 0
 
     def add(self, count: int, mean_return: float) -> None:
         """Count episodes that ended together, and forget groups older than the newest hundred."""
+        ignored = min(count, self.num_ignored)
+        self.num_ignored -= ignored
+        count -= ignored
+        if not count:
+            return
         self.groups.append((count, mean_return))
         self._num_held += count
         while self._num_held - self.groups[0][0] >= RECENT_EPISODES:

@@ -321,6 +321,28 @@ def test_another_lesson_is_another_task():
     assert story.warnings == []
 
 
+def test_lesson_that_another_behavior_has_ended_is_another_task_too():
+    story = Story()
+    for mean in (20.0, 400.0, 410.0):
+        story.summary(mean=mean)
+    story.publish(LessonChanged("Crawler", 100, "hills", 2, 3))
+    for mean in (60.0, 50.0, 55.0, 70.0):
+        story.summary(mean=mean)
+    assert story.warnings == []
+
+
+def test_episodes_that_each_agent_began_before_a_lesson_do_not_count_in_it():
+    story = Story(num_agents=50)
+    for mean in (20.0, 400.0, 410.0):
+        story.summary(mean=mean)
+    story.publish(LessonChanged("Walker", story.step, "hills", 2, 3))
+    for mean in (410.0, 60.0):
+        story.summary(mean=mean, episodes=50)
+    for mean in (60.0, 50.0, 55.0, 70.0):
+        story.summary(mean=mean)
+    assert story.warnings == []
+
+
 # ------------------------------------------------------------------------------------------------------ of a trainer
 
 
@@ -472,6 +494,18 @@ def test_returns_that_stay_as_they_were_at_first_are_a_warning_until_they_are_be
     assert "buffer_size" in warning.advice
     assert play(story, 100, *rare) == []
     assert play(story, 100, 0.0, 1.0) == [WarningCleared("no_improvement", "Walker")]
+
+
+def test_returns_of_a_later_lesson_need_not_improve():
+    story = Story(goal=100_000)
+    play(story, 2, 0.4, 0.6)
+    story.publish(MetricsReported("Walker", story.step, 1.0, {}, 0.5, 0.1, None, True))
+    play(story, 500, 0.4, 0.6)
+    assert story.open == {"no_improvement"}
+    story.publish(LessonChanged("Walker", story.step, "size", 2, 3))
+    assert story.open == set()
+    play(story, 500, 0.4, 0.6)
+    assert story.open == set()
 
 
 def test_returns_have_a_fifth_of_the_training_to_improve():

@@ -120,8 +120,8 @@ class BehaviorHistory:
                 self._progress(event)
             case EpisodesFinished():
                 self.returns.add(event)
-            case LessonChanged():
-                self.returns = Returns()  # those of another task do not count
+            case LessonChanged():  # returns of another task do not count, nor of episodes that each agent began in it
+                self.returns = Returns(episodes=RecentEpisodes(num_ignored=self.num_agents))
             case MetricsReported():
                 self.num_summaries, self.summary_step = self.num_summaries + 1, event.step
                 if event.std_return is not None and math.isfinite(event.std_return):

@@ -79,7 +79,6 @@ _OF_A_BEHAVIOR = (
     CheckpointSaved,
     CheckpointFailed,
     HyperparametersReported,
-    LessonChanged,
 )
 
 
@@ -151,6 +150,9 @@ class HealthMonitor:
             behavior = self._behaviors[event.behavior]
             behavior.history.apply(event)
             concerned = {event.behavior: behavior}
+        elif isinstance(event, LessonChanged):  # every behavior acts in the environment that it changes
+            for behavior in self._behaviors.values():
+                behavior.history.apply(event)
         for name, behavior in concerned.items():
             for kind, rule in list(behavior.rules.items()):
                 try:

@@ -47,13 +47,22 @@ class NoImprovement:
 
     def __init__(self) -> None:
         self._began_at: int | None = None
+        self._is_in_first_lesson = True
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
-        """Judge the newest hundred episodes, of a policy that this run has not restored."""
+        """Judge the newest hundred episodes, of a policy that this run has not restored.
+
+        In a later lesson neither: one that has learned to pass a lesson may be good from its first episodes on.
+        """
         if self._began_at is None:
             self._began_at = history.sampled
+        if isinstance(event, LessonChanged):
+            self._is_in_first_lesson = False
+            return "fine"
         returns, started = history.returns, history.started
-        if started is None or self._began_at > 0 or not history.is_training or not isinstance(event, ProgressReported):
+        if started is None or self._began_at > 0 or not self._is_in_first_lesson:
+            return None
+        if not history.is_training or not isinstance(event, ProgressReported):
             return None
         if returns.recent is None or returns.first is None or returns.deviation == 0:
             return None
