@@ -43,14 +43,14 @@ class ProgressReporter:
 
     def _publish(self, now: float) -> None:
         self.follow_rollbacks()
-        self._publish_episodes()
+        self.publish_episodes()
         self._progress.fire(now, self._publish_progress)
         self._time_split.fire(now, self._publish_time_split)
 
     def publish_all(self) -> None:
         """Publish everything as of now."""
         self.follow_rollbacks()
-        self._publish_episodes()
+        self.publish_episodes()
         self._publish_progress(time.monotonic())
         self._publish_time_split(time.monotonic())
 
@@ -71,7 +71,8 @@ class ProgressReporter:
                 self._offsets[name] = behavior.learner.step - self._collector.num_sampled[name]
                 self._collector.drain_new_episodes(name)
 
-    def _publish_episodes(self) -> None:
+    def publish_episodes(self) -> None:
+        """Publish the episodes that have ended since the last time."""
         for name in self._behaviors:
             returns, lengths = self._collector.drain_new_episodes(name)
             if len(returns):

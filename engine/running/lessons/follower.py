@@ -18,6 +18,7 @@ class LessonFollower:
         self._version = -1
         self._num_resets = lessons.num_resets
         self._shift = 0
+        self._may_end_lesson = False
 
     def prepare(self, pool: EnvironmentPool, first_step: int) -> None:
         """Give a new pool its parameters, before it starts. Training begins or resumes at that step: what samplers
@@ -31,6 +32,7 @@ class LessonFollower:
         """Count the episodes in a block of experience."""
         if self._lessons.has_any:
             self._lessons.add_returns(behavior, block.episode_returns.tolist())
+            self._may_end_lesson = True
 
     def follow(self, running: Collection, seed: int) -> None:
         """Called after every step, before agents act: end the lessons that are over, and follow all that have ended.
@@ -39,6 +41,10 @@ class LessonFollower:
         """
         if not self._lessons.has_any:
             return
+        if self._may_end_lesson:  # who reads the events knows by their order which episodes ended in which lesson
+            self._may_end_lesson = False
+            running.reporter.follow_rollbacks()
+            running.reporter.publish_episodes()
         learners = {name: behavior.learner for name, behavior in running.behaviors.items()}
         self._lessons.update({name: (learner.step, learner.max_steps) for name, learner in learners.items()})
         if self._version != self._lessons.version:

@@ -126,6 +126,10 @@ class HealthMonitor:
                 for behavior in self._behaviors.values():
                     behavior.history.is_training = False
                 return self._judge(event)
+            case LessonChanged() as event:  # every behavior acts in the environment that it changes
+                for behavior in self._behaviors.values():
+                    behavior.history.apply(event)
+                return self._judge(event)
             case event:
                 return self._judge(event)
 
@@ -150,9 +154,6 @@ class HealthMonitor:
             behavior = self._behaviors[event.behavior]
             behavior.history.apply(event)
             concerned = {event.behavior: behavior}
-        elif isinstance(event, LessonChanged):  # every behavior acts in the environment that it changes
-            for behavior in self._behaviors.values():
-                behavior.history.apply(event)
         for name, behavior in concerned.items():
             for kind, rule in list(behavior.rules.items()):
                 try:

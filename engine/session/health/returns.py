@@ -60,9 +60,8 @@ class NoImprovement:
             self._is_in_first_lesson = False
             return "fine"
         returns, started = history.returns, history.started
-        if started is None or self._began_at > 0 or not self._is_in_first_lesson:
-            return None
-        if not history.is_training or not isinstance(event, ProgressReported):
+        may_be_good_at_once = self._began_at > 0 or not self._is_in_first_lesson
+        if started is None or may_be_good_at_once or not history.is_training or not isinstance(event, ProgressReported):
             return None
         if returns.recent is None or returns.first is None or returns.deviation == 0:
             return None

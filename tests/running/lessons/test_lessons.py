@@ -14,6 +14,7 @@ from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, Sav
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
+    BehaviorStarted,
     EpisodesFinished,
     EvaluationReported,
     LessonChanged,
@@ -83,6 +84,19 @@ def test_episodes_before_a_lesson_do_not_count_in_it() -> None:
     run_lessons.add_returns("Walker", [5.0] * 5)
     run_lessons.update({"Walker": (12, 100)})
     assert run_lessons.numbers == {"grade": 2}
+
+
+def test_events_say_by_their_order_which_episodes_ended_in_which_lesson(tmp_path: Path) -> None:
+    """Only the episodes that agents have begun before a lesson are reported after it, one of each agent."""
+    run = run_to_end(config_of(tmp_path, lessons(3.0)))
+    told = [each.event for each in run.mail]
+    (at,) = [index for index, event in enumerate(told) if isinstance(event, LessonChanged)]
+    before = [event for event in told[:at] if isinstance(event, EpisodesFinished)]
+    after = [event for event in told[at:] if isinstance(event, EpisodesFinished)]
+    assert sum(event.count for event in before) >= 5
+    assert {round(event.max_return) for event in before} == {4}
+    num_late = sum(round(event.count * (8 - event.mean_return) / 4) for event in after)
+    assert num_late <= run.of(BehaviorStarted)[0].num_agents
 
 
 def test_a_lesson_that_has_not_ended_stays(tmp_path: Path) -> None:
