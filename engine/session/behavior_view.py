@@ -24,6 +24,7 @@ from rl_tui.engine.session.states import BehaviorState
 
 RETURN = "Return"  # the curve of episodes as they end; the other curves have the summaries' tags
 EVALUATION = "Evaluation/Cumulative Reward"  # the curve of evaluations
+LESSON_NUMBER = "Environment/Lesson Number/"  # ML-Agents' tag, before the parameter; numbers from 0
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ class BehaviorView:
     # Below, what happened with its wall time, newest last.
     checkpoints: list[tuple[float, CheckpointSaved]] = field(default_factory=list)
     exports: list[tuple[float, PolicyExported]] = field(default_factory=list)
-    lessons: list[tuple[float, LessonChanged]] = field(default_factory=list)
+    lessons: list[tuple[float, LessonChanged]] = field(default_factory=list)  # that it met, at its own steps
     changes: list[tuple[float, HyperparameterChanged]] = field(default_factory=list)
     rollbacks: list[tuple[float, BehaviorRolledBack]] = field(default_factory=list)
     hyperparameters: dict[str, float] = field(default_factory=dict)  # those that may be changed now
@@ -85,6 +86,11 @@ class BehaviorView:
     def mean_return(self) -> float | None:
         """Of the newest episodes of training; None before the first has ended."""
         return self.recent.mean
+
+    @property
+    def lesson_began_at(self) -> float:
+        """When it met its newest lesson; returns from before are of another task. -inf without one."""
+        return self.lessons[-1][0] if self.lessons else -math.inf
 
     @property
     def is_filling(self) -> bool:

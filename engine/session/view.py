@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rl_tui.engine.session.behavior_view import EVALUATION, BehaviorView
@@ -294,8 +294,12 @@ def _changed(view: RunView, behavior: BehaviorView, event: HyperparameterChanged
     view.add_log(time, "info", "SET", event.behavior, message)
 
 
-def _lesson(view: RunView, behavior: BehaviorView, event: LessonChanged, time: float) -> None:
-    behavior.lessons = [*behavior.lessons[1 - LESSONS_KEPT :], (time, event)]
+def _lesson(view: RunView, deciding: BehaviorView, event: LessonChanged, time: float) -> None:
+    """Every behavior that acts meets the lesson, each at a step of its own."""
+    for behavior in view.behaviors.values():
+        if behavior is deciding or (behavior.has_started and behavior.state not in ENDS):
+            met = event if behavior is deciding else replace(event, step=behavior.step)
+            behavior.lessons = [*behavior.lessons[1 - LESSONS_KEPT :], (time, met)]
     name = f" {event.name!r}" if event.name else ""
     message = f"{event.parameter}: lesson {event.lesson} of {event.num_lessons}{name} at step {event.step}"
     view.add_log(time, "info", "LESSON", event.behavior, message)

@@ -328,6 +328,17 @@ def test_what_may_be_changed_is_what_was_reported_last():
     assert behavior_after(*reports).hyperparameters == {"beta": 0.2}
 
 
+def test_a_lesson_is_met_by_every_behavior_that_acts_at_its_own_step():
+    view = fold(
+        *(started("A"), started("B"), started("C"), BehaviorStateChanged("C", "finished")),
+        *(ProgressReported("A", 7, 7, 1.0, 0), ProgressReported("B", 30, 30, 1.0, 0)),
+        LessonChanged("B", 30, "wall", 2, 3, "higher"),
+    )
+    steps = {name: [event.step for _, event in behavior.lessons] for name, behavior in view.behaviors.items()}
+    assert steps == {"A": [7], "B": [30], "C": []}
+    assert [entry.kind for entry in view.log].count("LESSON") == 1
+
+
 def test_a_note_keeps_how_far_each_behavior_was():
     view = fold(started("A"), started("B", 7), NoteAdded("warmer", "A"), started("B", 9), NoteAdded("again"))
     assert [(note.time, note.text, note.behavior, note.steps) for note in view.notes] == [

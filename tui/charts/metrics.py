@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rl_tui.engine.session.behavior_view import EVALUATION, RETURN
+from rl_tui.engine.session.behavior_view import EVALUATION, LESSON_NUMBER, RETURN
 from rl_tui.engine.session.text import safe_text
 
 REWARD = "Environment/Cumulative Reward"  # the returns again, as means over summaries
@@ -69,5 +69,7 @@ def metric_title(tag: str) -> str:
     """The tag without its group, fit to be drawn. What was measured apart has other metrics' names, and keeps it."""
     if tag == EVALUATION:
         return "Evaluation"
+    if tag.startswith(LESSON_NUMBER):
+        return safe_text(f"Lesson Number of {tag.removeprefix(LESSON_NUMBER)}")
     name = safe_text(tag.rpartition("/")[2] or tag)
     return f"Evaluation {name}" if tag.startswith("Evaluation/") else name

@@ -24,14 +24,14 @@ class Trend(NamedTuple):
 UNKNOWN = Trend(0, None, 0.0)
 
 
-def trend(times: Floats, values: Floats, seconds: float = TREND_SECONDS) -> Trend:
+def trend(times: Floats, values: Floats, seconds: float = TREND_SECONDS, since: float = -math.inf) -> Trend:
     """The slope of the straight line through the points of the last `seconds`, where it is no chance.
 
-    times: f64[N] not decreasing; values: f64[N], of which only the finite ones count.
+    times: f64[N] not decreasing; values: f64[N], of which only the finite ones count. since: none before that time.
     """
     if len(times) == 0:
         return UNKNOWN
-    first = int(np.searchsorted(times, times[-1] - seconds))
+    first = int(np.searchsorted(times, max(times[-1] - seconds, since)))
     finite = np.isfinite(values[first:])
     times, values = times[first:][finite], values[first:][finite]
     span = float(times[-1] - times[0]) if len(times) >= FEWEST_POINTS else 0.0

@@ -17,6 +17,7 @@ from rl_tui.tui.drawing.text import count, duration, left, number, percent, righ
 from rl_tui.tui.keys.keymap import Place
 from rl_tui.tui.panes.base import BEAT, Frame, series_tone
 from rl_tui.tui.panes.environments import awaited_for, awaited_of_user, restarting_forms
+from rl_tui.tui.panes.lesson_words import lessons_decided_by
 from rl_tui.tui.panes.list import Entry, ListPane, filtered
 from rl_tui.tui.panes.row_trends import RowTrend, RowTrends
 
@@ -34,29 +35,32 @@ class Column:
 
     title: str
     width: int
-    cell: Callable[[BehaviorView], str]
-    exists: Callable[[BehaviorView], bool] = lambda _: True
+    cell: Callable[[BehaviorView, RunView], str]
+    exists: Callable[[BehaviorView, RunView], bool] = lambda *_: True
 
 
 # By importance: the later ones come only on wider screens. Shown in the order of COLUMN_ORDER.
 COLUMNS = (
-    Column("steps", 6, lambda b: count(b.step)),
-    Column("mean 100", 8, lambda b: number(b.mean_return)),
-    Column("done", 4, lambda b: f"{percent(b.step, b.max_steps)}%" if b.max_steps else ""),
+    Column("steps", 6, lambda b, _: count(b.step)),
+    Column("mean 100", 8, lambda b, _: number(b.mean_return)),
+    Column("done", 4, lambda b, _: f"{percent(b.step, b.max_steps)}%" if b.max_steps else ""),
     Column(
-        "eval", 8, lambda b: number(b.evaluation.mean_return if b.evaluation else None), lambda b: bool(b.evaluations)
+        "eval",
+        8,
+        lambda b, _: number(b.evaluation.mean_return if b.evaluation else None),
+        lambda b, _: bool(b.evaluations),
     ),
-    Column("elo", 5, lambda b: f"{b.metrics[ELO]:.0f}" if ELO in b.metrics else "-", lambda b: ELO in b.metrics),
-    Column("lesson", 6, lambda b: lesson_of(b) or "-", lambda b: bool(b.lessons)),
-    Column("algo", 4, lambda b: safe_text(b.algorithm).upper()),
-    Column("of", 5, lambda b: count(b.max_steps) if b.max_steps else ""),
-    Column("st/s", 5, lambda b: count(b.steps_per_second) if b.steps_per_second else "-"),
-    Column("best ckpt", 9, lambda b: number(b.best_return)),
-    Column("length", 6, lambda b: number(b.mean_length) if b.mean_length is not None else "-"),
-    Column("episodes", 8, lambda b: count(b.num_episodes)),
-    Column("updates", 7, lambda b: count(b.num_updates)),
-    Column("entropy", 8, lambda b: number(b.metrics.get("Policy/Entropy"))),
-    Column("v loss", 8, lambda b: number(b.metrics.get("Losses/Value Loss"))),
+    Column("elo", 5, lambda b, _: f"{b.metrics[ELO]:.0f}" if ELO in b.metrics else "-", lambda b, _: ELO in b.metrics),
+    Column("lesson", 6, lambda b, view: lesson_of(b, view) or "-", lambda b, view: bool(lesson_of(b, view))),
+    Column("algo", 4, lambda b, _: safe_text(b.algorithm).upper()),
+    Column("of", 5, lambda b, _: count(b.max_steps) if b.max_steps else ""),
+    Column("st/s", 5, lambda b, _: count(b.steps_per_second) if b.steps_per_second else "-"),
+    Column("best ckpt", 9, lambda b, _: number(b.best_return)),
+    Column("length", 6, lambda b, _: number(b.mean_length) if b.mean_length is not None else "-"),
+    Column("episodes", 8, lambda b, _: count(b.num_episodes)),
+    Column("updates", 7, lambda b, _: count(b.num_updates)),
+    Column("entropy", 8, lambda b, _: number(b.metrics.get("Policy/Entropy"))),
+    Column("v loss", 8, lambda b, _: number(b.metrics.get("Losses/Value Loss"))),
 )
 COLUMN_ORDER = (
     "algo", "steps", "of", "done", "st/s", "episodes", "updates", "lesson", "length", "entropy", "v loss", "elo",
@@ -154,7 +158,7 @@ NO_COLUMNS = TableLayout(0, (), 0)
 def layout_of(view: RunView, width: int) -> TableLayout:
     """The columns for these behaviors in `width`."""
     behaviors = view.behaviors.values()
-    possible = [column for column in COLUMNS if any(column.exists(b) for b in behaviors)]
+    possible = [column for column in COLUMNS if any(column.exists(b, view) for b in behaviors)]
     return fit_columns(width, max(cell_len(safe_text(b.name)) for b in behaviors), possible)
 
 
@@ -184,12 +188,13 @@ def header(layout: TableLayout) -> Line:
 def row(behavior: BehaviorView, index: int, frame: Frame, layout: TableLayout, course: RowTrend) -> Line:
     """One behavior."""
     glyphs, is_selected = frame.glyphs, index == frame.selected
+    cells = [(column, right(column.cell(behavior, frame.view), column.width)) for column in layout.columns]
     name = left(safe_text(behavior.name), layout.name_width, glyphs.ellipsis)
     return line(
         Span(f" {glyphs.marker if is_selected else ' '}", "accent"),
         Span(f"{index + 1:>2} ", series_tone(index)),
         Span(name, "strong" if is_selected else "text"),
-        *(Span(" " + right(column.cell(behavior), column.width), _tone(column)) for column in layout.columns),
+        *(Span(f" {text}", _tone(column)) for column, text in cells),
         Span(" "),
         direction_sign(course.direction, glyphs),
         Span(" "),
@@ -248,12 +253,11 @@ def is_warned(behavior: BehaviorView, view: RunView) -> bool:
     return any(name == behavior.name for _, name in view.warnings)
 
 
-def lesson_of(behavior: BehaviorView) -> str:
-    """The lesson that it went on to last, as 3/5; "" without a curriculum."""
-    if not behavior.lessons:
-        return ""
-    lesson = behavior.lessons[-1][1]
-    return f"{lesson.lesson}/{lesson.num_lessons}"
+def lesson_of(behavior: BehaviorView, view: RunView) -> str:
+    """The lesson of the parameter that it decides on, as 3/5; "" without any. Of several, the one least far."""
+    decided = [(status.lesson, status.num_lessons) for _, status in lessons_decided_by(behavior, view)]
+    lesson, num_lessons = min(decided, key=lambda each: each[0] / each[1], default=(0, 0))
+    return f"{lesson}/{num_lessons}" if num_lessons else ""
 
 
 def mean_words(behavior: BehaviorView) -> str:

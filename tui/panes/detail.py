@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from rl_tui.engine.session.behavior_view import EVALUATION, BehaviorView
+from rl_tui.engine.session.behavior_view import EVALUATION, LESSON_NUMBER, BehaviorView
 from rl_tui.engine.session.messages import TimeSplit
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
@@ -14,12 +14,24 @@ from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.charts.trend import trend
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line, state_tone, wrap
-from rl_tui.tui.drawing.text import count, duration, fit, fit_path, left, number, percent, right, round_count, size
+from rl_tui.tui.drawing.text import (
+    count,
+    duration,
+    fit,
+    fit_path,
+    left,
+    num_cells,
+    number,
+    percent,
+    right,
+    round_count,
+    size,
+)
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.behaviors import ELO, direction_sign
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
 from rl_tui.tui.panes.environments import awaited_for, num_restarts, restarts_of, standing_lines
-from rl_tui.tui.panes.lesson_words import lessons_decided_by
+from rl_tui.tui.panes.lesson_words import lesson_name, lessons_decided_by, missing
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
     ELO: "elo",
@@ -184,7 +196,7 @@ def replay_lines(behavior: BehaviorView) -> list[Line]:
 def trend_spans(behavior: BehaviorView, glyphs: Glyphs) -> Line:
     """Direction and percent, and over which time: "▲ +1.8% in 10m00"; empty for a level or unknown course."""
     history = behavior.returns
-    found = trend(np.array(history.times), np.array(history.mean))
+    found = trend(np.array(history.times), np.array(history.mean), since=behavior.lesson_began_at)
     sign = direction_sign(found.direction, glyphs)
     if found.direction == 0:
         return line(Span("steady", "dim")) if found.seconds else ()
@@ -193,20 +205,27 @@ def trend_spans(behavior: BehaviorView, glyphs: Glyphs) -> Line:
 
 
 def lesson_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
-    """The lesson of each parameter that this behavior decides on, and how far it is to the next one."""
+    """The lesson of each parameter that this behavior decides on, and how far it is to the next one.
+
+    Where they are too long, the names of lessons are cut first, then those of parameters.
+    """
     rows = []
-    for name, words, share in lessons_decided_by(behavior, frame.view):
-        head = line(Span(" " + left("lesson", NAME_WIDTH + 1), "dim"), words, Span(share, "accent"))
-        room = width - cells(head) - 3
-        parameter = fit(safe_text(name), room, frame.glyphs.ellipsis) if room > 3 else ""
-        rows.append(line(*head, Span(f"  {parameter}" if parameter else "", "dim")))
+    for parameter, status in lessons_decided_by(behavior, frame.view):
+        least, words = missing(status), lesson_name(status)
+        share = f" {int(100 * least.share)}%" if least is not None else ""
+        head = Span(" " + left("lesson", NAME_WIDTH + 1), "dim")
+        room = max(0, width - cells((head,)) - len(share) - 3)  # two blanks before the parameter, one at the end
+        name = fit(safe_text(parameter), max(NAME_WIDTH, room - num_cells(words)), frame.glyphs.ellipsis)
+        lesson = fit(words, room - num_cells(name), frame.glyphs.ellipsis)
+        rows.append(line(head, lesson, Span(share, "accent"), Span(f"  {name}", "dim")))
     return rows
 
 
 def metric_pairs(behavior: BehaviorView) -> list[Pair]:
     """The newest summary, what its trainer names first."""
     order = dict.fromkeys((*behavior.headline_metrics, *METRICS, *behavior.metrics))
-    shown = [tag for tag in order if tag in behavior.metrics and tag not in SHOWN_ELSEWHERE]
+    hidden = SHOWN_ELSEWHERE | {tag for tag in behavior.metrics if tag.startswith(LESSON_NUMBER)}
+    shown = [tag for tag in order if tag in behavior.metrics and tag not in hidden]
     return [(METRICS.get(tag) or metric_title(tag).lower(), number(behavior.metrics[tag])) for tag in shown]
 
 

@@ -82,12 +82,13 @@ def deciding_behavior(parameter: str, status: ParameterStatus, view: RunView) ->
 
 def lessons_of(parameter: str, view: RunView) -> list[tuple[float, LessonChanged]]:
     """When it has reached which lesson, oldest first."""
-    reached = [each for one in view.behaviors.values() for each in one.lessons if each[1].parameter == parameter]
+    known = (each for one in view.behaviors.values() for each in one.lessons if each[1].behavior == one.name)
+    reached = [each for each in known if each[1].parameter == parameter]
     return sorted(reached, key=lambda each: each[0])
 
 
-def lessons_decided_by(behavior: BehaviorView, view: RunView) -> list[tuple[str, str, str]]:
-    """(parameter, lesson, percent to the next one) of each whose lessons end by what that behavior learns.
+def lessons_decided_by(behavior: BehaviorView, view: RunView) -> list[tuple[str, ParameterStatus]]:
+    """Each parameter whose lessons end by what that behavior learns.
 
     Before the first report of parameters, as far as lessons were reached.
     """
@@ -96,8 +97,7 @@ def lessons_decided_by(behavior: BehaviorView, view: RunView) -> list[tuple[str,
     for name in {**newest, **view.parameters}:
         status = view.parameters.get(name) or _status_after(newest[name])
         if status.kind == "lessons" and deciding_behavior(name, status, view) is behavior:
-            least = missing(status)
-            found.append((name, lesson_name(status), f" {int(100 * least.share)}%" if least is not None else ""))
+            found.append((name, status))
     return found
 
 

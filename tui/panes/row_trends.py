@@ -46,6 +46,6 @@ class RowTrends:
         # Copies: an array that numpy views cannot grow, and the view goes on folding.
         times, values = np.array(history.times), np.array(history.mean)
         curve = by_time(times, values, width, TREND_SECONDS)
-        made = RowTrend(sparkline(curve, width, levels), trend(times, values).direction)
+        made = RowTrend(sparkline(curve, width, levels), trend(times, values, since=behavior.lesson_began_at).direction)
         self._kept[behavior.name] = (made, (width, levels), newest, now)
         return made

@@ -13,12 +13,12 @@ from rl_tui.engine.running.lessons.curricula import Curricula, RewardWindow
 from rl_tui.engine.running.lessons.status import status_of
 from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.sampling.parameters import ParameterValues, with_seeds
+from rl_tui.engine.session.behavior_view import LESSON_NUMBER
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LessonChanged, ParametersReported, ParameterStatus
 from rl_tui.engine.specs import Json, State
 
 LESSONS = "lessons"  # the part of a checkpoint with all of this
-LESSON_NUMBER = "Environment/Lesson Number/"  # ML-Agents' tag, before the parameter
 REPORT_SECONDS = 0.5
 
 

@@ -11,12 +11,14 @@ from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     CommandFinished,
     LessonChanged,
+    MetricsReported,
     ParametersReported,
     ParameterStatus,
     RunStateChanged,
     SetLesson,
 )
 from rl_tui.engine.session.view import RunView
+from rl_tui.tui.charts.metrics import metric_title
 from rl_tui.tui.panes.lesson_chart import LessonChart
 from rl_tui.tui.panes.lesson_list import ending
 from rl_tui.tui.panes.lesson_words import conditions, missing, share_of
@@ -97,6 +99,7 @@ async def test_chart_is_of_the_behavior_that_decides_and_shows_the_threshold() -
         assert [mark.text for mark in figure.marks if mark.word == "lesson"] == [
             "terrain lesson 2 Slopes",
             "terrain lesson 3 Hills",
+            "obstacles lesson 4 Many",  # Crawler has ended the one before; Walker meets it, too
         ]
         text = await screen.press("down")
         assert "Return · Crawler" in text
@@ -229,6 +232,46 @@ async def test_overview_and_detail_have_the_lesson_of_the_behavior_that_decides(
         text = await overview.press("2")
         assert 'lesson      1/3 "Low" 66%  wall_height' in text
         assert 'lesson      4/4 "Many"  obstacles' in text
+
+
+async def test_table_has_the_lesson_before_the_first_one_ends_and_of_several_the_one_least_far() -> None:
+    story = scenes.healthy(2)
+    story.publish(ParametersReported(scenes.PARAMETERS))
+    async with Driven(story.view(), (120, 40)) as overview:
+        text = await overview.text()
+        assert "lesson" in text.splitlines()[2]
+        walker, crawler = (row for row in text.splitlines() if "● training" in row and "PPO" in row)
+        assert "3/5" in walker
+        assert "1/3" in crawler
+        nearer = replace(scenes.TERRAIN, lesson=2, num_lessons=3)
+        parameters = {"terrain": nearer, "wind": replace(scenes.TERRAIN, lesson=1, num_lessons=2)}
+        assert "1/2" in await overview.publish(ParametersReported(parameters))
+
+
+async def test_long_names_of_lessons_leave_room_for_those_of_parameters() -> None:
+    story = lessons(name="a very long name of a lesson")
+    async with Driven(story.view(), (120, 40)) as overview:
+        assert 'lesson      3/5 "a very long… 60%  terrain' in await overview.text()
+
+
+async def test_figures_do_not_repeat_lessons_as_numbers_from_zero() -> None:
+    story = scenes.lessons()
+    metrics = {"Environment/Lesson Number/gravity": 0.0, "Policy/Entropy": 0.77}
+    story.publish(MetricsReported("Walker", 150_000, 1.0, metrics, 5.0, 1.0, None, True))
+    async with Driven(story.view(), (120, 40)) as overview:
+        text = await overview.text()
+        assert "0.770" in text
+        assert "gravity" not in text
+    assert metric_title("Environment/Lesson Number/gravity") == "Lesson Number of gravity"
+
+
+async def test_trend_begins_anew_with_a_lesson() -> None:
+    story = scenes.healthy(1)
+    story.publish(LessonChanged("Walker", 165_000, "terrain", 2, 5), after=1)
+    async with Driven(story.view(), (120, 40)) as overview:
+        assert "▲" not in await overview.text()
+    async with Driven(scenes.healthy(1).view(), (120, 40)) as overview:
+        assert "▲" in await overview.text()
 
 
 async def test_hostile_words_cannot_drive_the_terminal() -> None:
