@@ -40,7 +40,8 @@ def status_of(
     elif not window:
         current = None
     else:
-        current = curricula.smoothed[name] if criteria.signal_smoothing else window.mean
+        is_compared = len(window) >= criteria.min_lesson_length  # before, `smoothed` is of earlier lessons
+        current = curricula.smoothed[name] if criteria.signal_smoothing and is_compared else window.mean
     return ParameterStatus(
         kind="lessons",
         value=in_words(lesson.value),

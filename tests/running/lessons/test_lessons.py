@@ -11,7 +11,9 @@ import pytest
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
+from rl_tui.engine.running.lessons.curricula import Curricula, RewardWindow
 from rl_tui.engine.running.lessons.lessons import Lessons
+from rl_tui.engine.running.lessons.status import status_of
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
@@ -117,6 +119,20 @@ def test_the_view_says_how_far_the_next_lesson_is(tmp_path: Path) -> None:
     reported = run.of(ParametersReported)
     assert len(reported) < 20
     assert reported[0].parameters["grade"].current is None
+
+
+def test_too_few_episodes_are_shown_with_their_own_mean(tmp_path: Path) -> None:
+    criteria = {"threshold": 9.0, "min_lesson_length": 3}
+    parameters = config_of(
+        tmp_path, {"grade": {"curriculum": [lesson(1, **criteria), lesson(2)]}}
+    ).environment_parameters
+    assert parameters is not None
+    curricula, window, shown = Curricula(parameters), RewardWindow(3), []
+    for _ in range(3):
+        window.add([4.0])
+        curricula.update({"Walker": 10}, {"Walker": 100}, {"Walker": window})
+        shown.append(status_of("grade", parameters["grade"], curricula, {"Walker": window}, {}).current)
+    assert shown == [4.0, 4.0, 3.0], "smoothing begins at 0, with the first comparison"
 
 
 def test_progress_ends_a_lesson_at_a_share_of_max_steps(tmp_path: Path) -> None:
