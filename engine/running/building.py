@@ -275,6 +275,7 @@ class Builder:
             clock=place.control.running_seconds,
             hooks=self._hooks,
             lessons=self._lessons if self._lessons.has_any else None,
+            num_agents=place.pool.num_agents[spec.name],
         )
         learner = Learner(settings, trainer, place.saver, self._bus, self._report, step, policy.state(), evaluator)
         learner.hyperparameters.restore(restored)

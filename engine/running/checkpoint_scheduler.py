@@ -11,12 +11,13 @@ from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import PluginError
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.hyperparameters import HYPERPARAMETERS, LiveHyperparameters
-from rl_tui.engine.running.lessons.lessons import LESSONS, Lessons
+from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.saver import SaveJob, Saver
 from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.specs import State
+from rl_tui.engine.storage.checkpoint_format import LESSONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hooks import Hooks, Milestone, MilestoneHook, call_hook
 from rl_tui.engine.running.hyperparameters import LiveHyperparameters
-from rl_tui.engine.running.lessons.lessons import LESSONS
 from rl_tui.engine.running.published_weights import PublishedWeights
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
@@ -37,6 +36,7 @@ from rl_tui.engine.session.messages import (
     WaitsFor,
 )
 from rl_tui.engine.specs import State, Trajectories
+from rl_tui.engine.storage.checkpoint_format import LESSONS
 
 ENDLESS = 1 << 62  # steps of a policy that only plays
 LearnerCommand: TypeAlias = SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack
@@ -261,7 +261,7 @@ class Learner:
     def _save_context(self) -> SaveContext:
         """Checkpoints are ranked by the newest evaluation, or else by the newest episodes of training."""
         ranking = self.evaluator if self.evaluator is not None and self.evaluator.is_on else self._summaries
-        return SaveContext(self.step, self._policy_state, ranking.mean_return)
+        return SaveContext(self.step, self._policy_state, ranking.ranking_return)
 
     def _evaluate(self, should_continue: Callable[[], bool]) -> bool:
         """Evaluate the policy apart from its training, right after an update or at the end; whether that was done."""

@@ -257,7 +257,7 @@ class Saver:
             path = store.save(job.step, state, job.mean_return, job.reason)
             self._listed[job.behavior] = store.list()
             best = best_checkpoint(self._listed[job.behavior])
-            mean_return = describe(path).mean_return  # of an earlier process, where it was there already
+            saved = describe(path)  # of an earlier process, where it was there already
             size = sum(file.stat().st_size for file in path.iterdir())
         except (CheckpointError, NonFiniteError, OSError) as error:
             self._refused[job.behavior] = CheckpointError(f"{job.behavior}: step {job.step} was not saved: {error}")
@@ -270,10 +270,11 @@ class Saver:
                 step=job.step,
                 path=str(path),
                 reason=job.reason,
-                mean_return=mean_return,
+                mean_return=saved.mean_return,
                 is_best=best is not None and best.path == path,
                 size_bytes=size,
                 seconds=time.monotonic() - start,
+                lessons=saved.lessons,
             )
         )
         self._prune(job.behavior)

@@ -99,6 +99,7 @@ class LearnerSettings:
     clock: Callable[[], float] = time.monotonic  # seconds, without pauses
     hooks: Hooks = NO_HOOKS
     lessons: Lessons | None = None  # of the whole run
+    num_agents: int = 1  # that usually act at once
 
 
 class SummaryReporter:
@@ -110,19 +111,33 @@ class SummaryReporter:
         self._names = ReportedNames(settings.behavior, [metric_tag(key) for key in settings.metrics], bus)
         self._has_group_rewards = False  # in some block
         self._bus = bus
+        self._lessons_version = settings.lessons.version if settings.lessons is not None else 0
         self._throughput = Throughput(settings.clock)
         self.restart()
 
     def restart(self) -> None:
         """Forget everything."""
         self.statistics = SummaryStatistics()
-        self._recent = RecentEpisodes()
+        self._recent, self._ranked = RecentEpisodes(), RecentEpisodes()
         self._throughput.restart()
 
     @property
     def mean_return(self) -> float | None:
         """Over the newest episodes; None before the first has ended."""
         return self._recent.mean
+
+    @property
+    def ranking_return(self) -> float | None:
+        """Over the newest episodes of the current lessons; None before the first has ended."""
+        self._follow_lessons()
+        return self._ranked.mean
+
+    def _follow_lessons(self) -> None:
+        """Leave out the episodes of earlier lessons, and one of each agent, which it may have begun in these."""
+        lessons = self._settings.lessons
+        if lessons is not None and lessons.version != self._lessons_version:
+            self._lessons_version = lessons.version
+            self._ranked = RecentEpisodes(num_ignored=self._settings.num_agents)
 
     def add_block(self, block: Trajectories) -> None:
         """Count the episodes in a block of experience, and what its environment reported."""
@@ -133,8 +148,10 @@ class SummaryReporter:
         if self._settings.config.summary_freq != OFF:  # else nothing would ever flush them
             self.statistics.add_episodes(block.episode_returns, block.episode_lengths)
             self.statistics.add_reported(self._names.admit(block.statistics))
+        self._follow_lessons()
         for value in block.episode_returns[-RECENT_EPISODES:].tolist():
             self._recent.add(1, value)
+            self._ranked.add(1, value)
         if self._settings.metrics:
             measured = {key: block.measured[key] for key in self._settings.metrics if key in block.measured}
             self.statistics.add_measured({metric_tag(key): number for key, number in measured.items()})

@@ -169,7 +169,8 @@ class TimeSplit:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSaved:
-    """The checkpoint at `path`, a folder, is on disk and verified."""
+    """The checkpoint at `path`, a folder, is on disk and verified. lessons: of each environment parameter that has
+    some, from 1; only checkpoints of the same lessons are compared."""
 
     behavior: str
     step: int
@@ -179,6 +180,7 @@ class CheckpointSaved:
     is_best: bool
     size_bytes: int
     seconds: float
+    lessons: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -56,7 +56,8 @@ class RecentEpisodes:
 
 
 class Ranked(Protocol):
-    """A checkpoint that can be ranked. mean_return: None where none was known when it was saved."""
+    """A checkpoint that can be ranked. mean_return: None where none was known when it was saved. lessons: of each
+    environment parameter that has some, from 1."""
 
     @property
     def step(self) -> int:
@@ -66,6 +67,10 @@ class Ranked(Protocol):
     def mean_return(self) -> float | None:
         """Of its evaluation, or without one of the newest episodes of training."""
 
+    @property
+    def lessons(self) -> Mapping[str, int]:
+        """Those in which it was saved."""
+
 
 AnyRanked = TypeVar("AnyRanked", bound=Ranked)
 
@@ -73,8 +78,11 @@ AnyRanked = TypeVar("AnyRanked", bound=Ranked)
 def best_checkpoint(checkpoints: Sequence[AnyRanked]) -> AnyRanked | None:
     """The one with the highest mean return, the newest of equals; None where no return is known.
 
+    Only those of the newest one's lessons: an easy lesson is no measure of a hard one.
+
     checkpoints: those on disk, oldest first.
     """
     known = [(each.mean_return, each.step, each) for each in reversed(checkpoints) if each.mean_return is not None]
     ranked = [entry for entry in known if math.isfinite(entry[0])]
-    return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
+    comparable = [entry for entry in ranked if entry[2].lessons == ranked[0][2].lessons]
+    return max(comparable, key=lambda entry: entry[:2])[2] if comparable else None

@@ -300,6 +300,7 @@ def _lesson(view: RunView, deciding: BehaviorView, event: LessonChanged, time: f
         if behavior is deciding or (behavior.has_started and behavior.state not in ENDS):
             met = event if behavior is deciding else replace(event, step=behavior.step)
             behavior.lessons = [*behavior.lessons[1 - LESSONS_KEPT :], (time, met)]
+            behavior.best_evaluations = []  # those of other lessons are not comparable
     name = f" {event.name!r}" if event.name else ""
     message = f"{event.parameter}: lesson {event.lesson} of {event.num_lessons}{name} at step {event.step}"
     view.add_log(time, "info", "LESSON", event.behavior, message)

@@ -15,7 +15,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ from rl_tui.engine.storage.file_names import MANIFEST
 from rl_tui.engine.version import VERSION
 
 FORMAT_VERSION = 1
+LESSONS = "lessons"  # the part of a state with all about lessons, and in it their numbers by parameter
 TENSORS = "tensors.safetensors"
 STATE = "state.json"
 MANIFEST_BYTES = 65_536  # a manifest has two entries and is far smaller
@@ -36,7 +37,8 @@ MANIFEST_BYTES = 65_536  # a manifest has two entries and is far smaller
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The description of a published checkpoint. created_at: Unix seconds. mean_return: None when unknown."""
+    """The description of a published checkpoint. created_at: Unix seconds. mean_return: None when unknown. lessons: of
+    each environment parameter that has some, from 1."""
 
     path: Path
     behavior: str
@@ -47,6 +49,7 @@ class Checkpoint:
     program_version: str
     spec: BehaviorSpec | None
     size_bytes: int
+    lessons: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_from_other_version(self) -> bool:
@@ -211,12 +214,27 @@ def _parse_state(path: Path, content: bytes, size_bytes: int) -> tuple[Checkpoin
             "spec": dict() | None as spec,
             "values": dict(values),
         }:
-            parsed_spec = None if spec is None else _parse_spec(path, spec)
             return Checkpoint(
-                path, behavior, step, mean_return, reason, created_at, version, parsed_spec, size_bytes
+                path=path,
+                behavior=behavior,
+                step=step,
+                mean_return=mean_return,
+                reason=reason,
+                created_at=created_at,
+                program_version=version,
+                spec=None if spec is None else _parse_spec(path, spec),
+                size_bytes=size_bytes,
+                lessons=_lessons(values),
             ), values
         case _:
             raise CheckpointError(f"{path / STATE}: incomplete, or a value has the wrong type")
+
+
+def _lessons(values: dict[str, Json]) -> dict[str, int]:
+    """From 1, as they are shown; a run saves them from 0."""
+    saved = State(values=values).part(LESSONS).values.get(LESSONS)
+    numbers = saved if isinstance(saved, dict) else {}
+    return {name: number + 1 for name, number in numbers.items() if isinstance(number, int)}
 
 
 def _parse_spec(path: Path, spec: Mapping[str, Json]) -> BehaviorSpec:

@@ -19,7 +19,7 @@ from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary
 from rl_tui.engine.storage.disk import open_regular
 from rl_tui.engine.storage.file_names import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
 from rl_tui.engine.storage.ownership import writing_process
-from rl_tui.engine.storage.summary_fold import Saved, SummaryFold, number, whole
+from rl_tui.engine.storage.summary_fold import SummaryFold, saved_of, whole
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.states import SummaryState
@@ -109,7 +109,7 @@ def _read_status(path: Path, fold: SummaryFold) -> str:
                 fold.behavior(name).max_steps = whole(status["max_steps"]) or 0
             if "checkpoints" in status:  # all on disk, also those whose events were not read
                 fold.behavior(name).checkpoints = {
-                    f"{at}": Saved(whole(entry["steps"]) or 0, number(entry["reward"]))
+                    f"{at}": saved_of(whole(entry["steps"]) or 0, entry["reward"], entry.get("lessons"))
                     for at, entry in enumerate(status["checkpoints"])
                 }
     except OSError as error:

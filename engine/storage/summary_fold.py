@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ class Saved(NamedTuple):
 
     step: int
     mean_return: float | None
+    lessons: Mapping[str, int]
 
 
 @dataclass(slots=True)
@@ -144,11 +146,17 @@ class SummaryFold:
                 self.has_progress = True
                 behavior.add_episodes(whole(body.get("count")), return_of(body.get("mean_return")))
             case "CheckpointSaved":
-                behavior.checkpoints[str(body.get("path"))] = Saved(step, number(body.get("mean_return")))
+                saved = saved_of(step, body.get("mean_return"), body.get("lessons"))
+                behavior.checkpoints[str(body.get("path"))] = saved
             case "BehaviorStarted":
                 behavior.start(body.get("algorithm"), body.get("max_steps"))
             case "BehaviorRolledBack":
                 behavior.reset_episodes()
+
+
+def saved_of(step: int, mean_return: object, lessons: object) -> Saved:
+    """A checkpoint; anything but a mapping is no lessons."""
+    return Saved(step, number(mean_return), lessons if isinstance(lessons, dict) else {})
 
 
 def number(value: object) -> float | None:

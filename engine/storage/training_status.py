@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rl_tui.engine.specs import Json
@@ -18,13 +18,17 @@ STATS_FORMAT_VERSION = "0.3.0"  # of ML-Agents 1.1.0
 
 @dataclass(frozen=True, slots=True)
 class CheckpointEntry:
-    """One checkpoint. file_path: the exported policy. auxillary_file_paths: what training resumes from."""
+    """One checkpoint. file_path: the exported policy. auxillary_file_paths: what training resumes from.
+
+    lessons: those of the Checkpoint; the key, which ML-Agents does not have, is in the file where there are any.
+    """
 
     steps: int
     file_path: str
     reward: float | None
     creation_time: float
     auxillary_file_paths: tuple[str, ...]  # ML-Agents' spelling
+    lessons: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +102,20 @@ def _entries(body: Json) -> dict[str, Json]:
 
 
 def _entry(checkpoint: Checkpoint, export: Path) -> CheckpointEntry:
+    paths = (str(checkpoint.path),)
     return CheckpointEntry(
-        checkpoint.step, str(export), checkpoint.mean_return, checkpoint.created_at, (str(checkpoint.path),)
+        checkpoint.step, str(export), checkpoint.mean_return, checkpoint.created_at, paths, checkpoint.lessons
     )
 
 
+def _entry_to_json(entry: CheckpointEntry) -> dict[str, Json]:
+    return {name: value for name, value in asdict(entry).items() if name != "lessons" or value}
+
+
 def _behavior_to_json(status: BehaviorStatus) -> dict[str, Json]:
-    body: dict[str, Json] = {"checkpoints": [asdict(entry) for entry in status.checkpoints]}
+    body: dict[str, Json] = {"checkpoints": [_entry_to_json(entry) for entry in status.checkpoints]}
     if status.final_checkpoint is not None:
-        body["final_checkpoint"] = asdict(status.final_checkpoint)
+        body["final_checkpoint"] = _entry_to_json(status.final_checkpoint)
     if status.max_steps is not None:
         body["max_steps"] = status.max_steps
     return body
@@ -131,8 +140,12 @@ def _parse_entry(body: object) -> CheckpointEntry:
             "reward": float() | int() | None as reward,
             "creation_time": float() | int() as creation_time,
             "auxillary_file_paths": list(paths),
+            **others,
         }:
-            return CheckpointEntry(steps, file_path, reward, creation_time, tuple(map(str, paths)))
+            lessons = others.get("lessons", {})
+            if not isinstance(lessons, dict):
+                raise TypeError("lessons must be a mapping")
+            return CheckpointEntry(steps, file_path, reward, creation_time, tuple(map(str, paths)), lessons)
         case _:
             raise ValueError("a checkpoint's entry is incomplete")
 

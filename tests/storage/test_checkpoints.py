@@ -98,6 +98,24 @@ def test_the_best_by_return_is_kept_besides(tmp_path: Path) -> None:
     assert best.step == 2
 
 
+def test_the_best_is_of_the_newest_lessons_with_a_known_return(tmp_path: Path) -> None:
+    """An easy lesson is no measure of a hard one; lessons are shown from 1, and saved from 0."""
+    store = a_store(tmp_path, keep=2)
+    saved = ((1, 90.0, 0), (2, 10.0, 1), (3, 30.0, 1), (4, 20.0, 1), (5, 15.0, 1), (6, None, 2))
+    for step, mean_return, lesson in saved:
+        lessons = State(values={"lessons": {"wall": lesson}, "smoothed": {}})
+        store.save(step, State.merge({"trainer": a_state(), "lessons": lessons}), mean_return, "interval")
+        store.prune()
+    assert [(checkpoint.step, checkpoint.lessons) for checkpoint in store.list()] == [
+        (3, {"wall": 2}),
+        (5, {"wall": 2}),
+        (6, {"wall": 3}),
+    ]
+    best = store.best()
+    assert best is not None
+    assert best.step == 3
+
+
 def test_of_equal_returns_the_newest_is_the_best(tmp_path: Path) -> None:
     store = a_store(tmp_path, keep=1)
     for step in (1, 2, 3):

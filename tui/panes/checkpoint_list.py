@@ -111,9 +111,11 @@ def standing(saved: CheckpointSaved, behavior: BehaviorView) -> str:
     """Its return and how it ranks among those on disk."""
     if saved.mean_return is None or not math.isfinite(saved.mean_return):
         return "none: no episode had ended" if saved.mean_return is None else str(saved.mean_return)
-    returns = [other.mean_return for _, other in behavior.checkpoints if other.mean_return is not None]
-    rank = 1 + sum(other > saved.mean_return for other in returns)
-    return f"{number(saved.mean_return)}, rank {rank} of {len(returns)} on disk"
+    known = [other for _, other in behavior.checkpoints if other.mean_return is not None]
+    returns = [other.mean_return for other in known if other.lessons == saved.lessons]
+    rank = 1 + sum(other is not None and other > saved.mean_return for other in returns)
+    where = "on disk" if len(returns) == len(known) else "of its lessons on disk"
+    return f"{number(saved.mean_return)}, rank {rank} of {len(returns)} {where}"
 
 
 def export_at(step: int, behavior: BehaviorView) -> str:

@@ -58,6 +58,16 @@ class Evaluator:
         self._lessons = lessons
         self._awaited: str | None = None  # a behavior that has appeared here, and not in training yet
         self._version: int | None = None  # of the weights evaluated last
+        self._lessons_version = 0  # in which that was
+
+    @property
+    def ranking_return(self) -> float | None:
+        """The mean return, unless it is of earlier lessons."""
+        return self.mean_return if self._lessons_version == self._newest_lessons else None
+
+    @property
+    def _newest_lessons(self) -> int:
+        return self._lessons.version if self._lessons is not None else 0
 
     @property
     def interval(self) -> int:
@@ -75,7 +85,7 @@ class Evaluator:
 
     def evaluate(self, step: int, weights: Weights, should_continue: Callable[[], bool]) -> Mapping[str, float]:
         """Play with these weights and publish the scores; their means by tag. Empty when interrupted, or it fails."""
-        start = time.monotonic()
+        start, lessons_version = time.monotonic(), self._newest_lessons
         try:
             scores = self._play(weights, should_continue)
         except _NotTrainedYet as error:
@@ -91,6 +101,7 @@ class Evaluator:
         if scores is None:
             return {}
         self._version, self.mean_return = weights.version, float(scores.returns.mean())
+        self._lessons_version = lessons_version
         self._bus.publish(
             EvaluationReported(
                 behavior=self._behavior,

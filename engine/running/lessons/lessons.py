@@ -17,8 +17,8 @@ from rl_tui.engine.session.behavior_view import LESSON_NUMBER
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LessonChanged, ParametersReported, ParameterStatus
 from rl_tui.engine.specs import Json, State
+from rl_tui.engine.storage.checkpoint_format import LESSONS
 
-LESSONS = "lessons"  # the part of a checkpoint with all of this
 REPORT_SECONDS = 0.5
 
 
@@ -112,7 +112,7 @@ class Lessons:
             lessons: dict[str, Json] = dict(self._curricula.lessons)
             smoothed: dict[str, Json] = dict(self._curricula.smoothed)
             returns = cast(dict[str, Json], {name: window.returns for name, window in self._windows.items()})
-            return State(values={"lessons": lessons, "smoothed": smoothed, "returns": returns} if lessons else {})
+            return State(values={LESSONS: lessons, "smoothed": smoothed, "returns": returns} if lessons else {})
 
     def restore(self, behavior: str, state: State, only_own: bool = False) -> None:
         """Continue as in a behavior's checkpoint. only_own: change no parameter that another behavior decides on.
@@ -120,7 +120,7 @@ class Lessons:
         A lesson that the file no longer has is its last one.
         """
         with self._lock:
-            lessons, smoothed, returns = (_mapping(state.values.get(key)) for key in ("lessons", "smoothed", "returns"))
+            lessons, smoothed, returns = (_mapping(state.values.get(key)) for key in (LESSONS, "smoothed", "returns"))
             changed = []
             for name in self._curricula.lessons:
                 if name not in lessons or (only_own and self._curricula.deciding(name) != behavior):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.running.lessons.lessons import LESSONS, Lessons
+from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import State
-from rl_tui.engine.storage.checkpoint_format import Checkpoint, read_values
+from rl_tui.engine.storage.checkpoint_format import LESSONS, Checkpoint, read_values
 from rl_tui.engine.storage.checkpoints import CheckpointStore, trained_behaviors
 from rl_tui.engine.storage.run_folder import RunFolder
 

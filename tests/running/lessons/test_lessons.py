@@ -17,6 +17,7 @@ from rl_tui.engine.running.lessons.status import status_of
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
+    CheckpointSaved,
     EpisodesFinished,
     EvaluationReported,
     LessonChanged,
@@ -31,6 +32,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.checkpoint_format import read_values
+from rl_tui.engine.storage.run_summary import summarize
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, live, run_to_end
 
 GRADED = "tests.running.lessons.worlds:Graded"
@@ -99,6 +101,30 @@ def test_events_say_by_their_order_which_episodes_ended_in_which_lesson(tmp_path
     assert {round(event.max_return) for event in before} == {4}
     num_late = sum(round(event.count * (8 - event.mean_return) / 4) for event in after)
     assert num_late <= run.of(BehaviorStarted)[0].num_agents
+
+
+@pytest.mark.parametrize("evaluation", [None, {"interval": 64, "episodes": 2}])
+def test_best_checkpoint_is_one_of_the_newest_lesson_however_easy_those_before_were(
+    tmp_path: Path, evaluation: dict[str, int] | None
+) -> None:
+    grades = [lesson(3, threshold=1.0, min_lesson_length=5, measure="reward"), lesson(1)]
+    changes = {} if evaluation is None else {"evaluation": evaluation}
+    parameters = {"grade": {"curriculum": grades}}
+    run = run_to_end(config_of(tmp_path, parameters, max_steps=1024, checkpoint_interval=128, **changes))
+    (changed,) = run.of(LessonChanged)
+    saved = run.of(CheckpointSaved)
+    assert {each.lessons["grade"] for each in saved if each.step > changed.step + 64} == {2}
+    returns = {round(each.mean_return) for each in saved if each.lessons == {"grade": 2} and each.mean_return}
+    assert returns == {4}, "not 12, as in the lesson before"
+    view = RunView()
+    for envelope in run.mail:
+        view.apply(envelope)
+    best = view.behaviors["Walker"].best_checkpoint
+    assert best is not None
+    assert best.lessons == {"grade": 2}
+    summary = summarize(run.folder)
+    assert summary is not None
+    assert summary.behaviors[0].best_return == best.mean_return
 
 
 def test_a_lesson_that_has_not_ended_stays(tmp_path: Path) -> None:
