@@ -189,7 +189,8 @@ def _image(space: spaces.Box, path: Path, name: str, is_goal: bool, refused: str
         case (height, width):
             shape = height, width, 1
         case (first, second, third):
-            has_channels_first = first < third  # stacked frames, or the order that PyTorch prefers
+            # Stacked frames, or the order that PyTorch prefers; not a board with more planes than rows, like chess.
+            has_channels_first = first < third and first != second
             shape = (second, third, first) if has_channels_first else (first, second, third)
         case _:
             raise NotSupportedError(

@@ -100,6 +100,7 @@ def test_bare_observation_has_one_column_of_this_size(space: Any, size: int) -> 
         ((4, 8, 9), (1, 2, 0)),  # four frames, as a stack of them has it
         ((8, 9, 8), (0, 1, 2)),
         ((1, 9, 8), (1, 2, 0)),
+        ((8, 8, 111), (0, 1, 2)),  # a board with many planes, as chess has it
     ],
     ids=str,
 )
