@@ -217,7 +217,7 @@ class Builder:
                 " For several environments in one run, make env_settings.env a mapping from behavior to environment."
             )
             if others and not environment.source.has_one_behavior:
-                advice = f" Add an entry for {others[0]}, or default_settings."
+                advice = f" Add an entry for {' and '.join(others)}, or default_settings."
             raise ConfigError(f"behaviors.{missing[0]}: {env} has no such behavior, {found}.{hint or advice}")
         for name in missing:
             self._restorer.require_origin(name, settings_of(self._config, name))

@@ -246,3 +246,7 @@ def test_behavior_without_settings_is_refused_with_the_name_that_may_be_meant(tm
     run = run_to_end(growing(tmp_path, 3, {"Lef": behavior()}, checkpoint_settings={"run_id": "other"}))
     assert run.launch.exit_code == 2
     assert "behaviors.Lef: tests.running.growing:Growing has no such behavior, it has Left. Did" in ending(run).reason
+    settings: dict[str, Any] = {"env_settings": {"env_kwargs": {}}, "checkpoint_settings": {"run_id": "third"}}
+    tag = growing(tmp_path, 3, {"Other": behavior()}, "pettingzoo:mpe2.simple_tag_v3", **settings)
+    run = run_to_end(tag)
+    assert "Add an entry for adversary and agent, or default_settings." in ending(run).reason

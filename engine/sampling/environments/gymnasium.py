@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import inspect
 import re
 from collections.abc import Mapping
@@ -10,12 +12,13 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec, VectorizeMode, load_env_creator
 
+from rl_tui.engine.config.diagnostics import closest
 from rl_tui.engine.config.environments import OpenArguments
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.process.installation import command_for, command_for_extra
 from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
 from rl_tui.engine.sampling.environments.gymnasium_loop import KIND_OF_COPIES, GymnasiumLoop, is_gymnasium
-from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
+from rl_tui.engine.sampling.environments.gymnasium_vector import AnyVectorEnv, GymnasiumVector
 from rl_tui.engine.sampling.environments.modules import import_named
 from rl_tui.engine.sampling.environments.wrapping import wrap
 
@@ -45,15 +48,12 @@ class GymnasiumEnvironment(EnvironmentKind[OpenArguments]):
         try:
             is_one_by_one = adaptation.has_parameters or bool(adaptation.wrappers)
             if num_copies > 1 and not is_one_by_one and has_vectorized_form(spec, kwargs):
-                vectorized = gymnasium.make_vec(
-                    spec, num_copies, VectorizeMode.VECTOR_ENTRY_POINT, **dict[str, Any](kwargs)
-                )
-                return [GymnasiumVector(behavior, vectorized)]
+                vectorized = _vectorized(spec, num_copies, kwargs)
+                if vectorized is not None:
+                    return [GymnasiumVector(behavior, vectorized)]
             # Our own checks cover every step; Gymnasium's only the first, with warnings about style.
             arguments: dict[str, Any] = {"disable_env_checker": True, **kwargs}
             made = [gymnasium.make(spec, **arguments) for _ in range(num_copies)]
-            made = wrap(made, adaptation.wrappers, is_gymnasium, KIND_OF_COPIES)
-            return [GymnasiumLoop(behavior, made, adaptation.parameters)]
         except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
             missing = _missing(str(spec.entry_point))
             if not missing and isinstance(error, ModuleNotFoundError):
@@ -64,6 +64,8 @@ class GymnasiumEnvironment(EnvironmentKind[OpenArguments]):
                 raise
             reason = str(error).partition(" was raised from the environment creator")[0]
             raise ConfigError(f"gymnasium:{name}: invalid env_kwargs: {reason}") from error
+        made = wrap(made, adaptation.wrappers, is_gymnasium, KIND_OF_COPIES)
+        return [GymnasiumLoop(behavior, made, adaptation.parameters)]
 
     def require(self, name: str) -> None:
         """The id is registered, after importing the module named before a colon. Raises ConfigError."""
@@ -92,8 +94,7 @@ def find(identifier: str) -> EnvSpec:
     try:
         return gymnasium.spec(name)
     except gymnasium.error.Error as error:
-        reason = re.sub(r"^Environment `\S+` doesn't exist", "no such Gymnasium environment", str(error))
-        raise ConfigError(f"gymnasium:{identifier}: {reason}") from error
+        raise ConfigError(f"gymnasium:{identifier}: {_why_unknown(name, error)}") from error
 
 
 def render_modes(identifier: str) -> list[str]:
@@ -113,7 +114,7 @@ def render_modes(identifier: str) -> list[str]:
 
 
 def has_vectorized_form(spec: EnvSpec, kwargs: Mapping[str, object]) -> bool:
-    """Whether a vectorized form is registered that is equivalent to a loop over copies.
+    """Whether a vectorized form is registered that takes the same arguments as one copy.
 
     Frames come from the loop, which draws one copy; the vectorized form draws all.
     """
@@ -126,6 +127,39 @@ def has_vectorized_form(spec: EnvSpec, kwargs: Mapping[str, object]) -> bool:
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
     wanted = {*spec.kwargs, *kwargs, *(["max_episode_steps"] if spec.max_episode_steps is not None else [])}
     return takes_any or wanted <= set(parameters)
+
+
+def _vectorized(spec: EnvSpec, num_copies: int, kwargs: Mapping[str, object]) -> AnyVectorEnv | None:
+    """The vectorized form; None where its spaces are not those of one copy.
+
+    Atari's scales and stacks the frames that one copy returns as they are: a policy of the one would not fit the other.
+    """
+    arguments = dict[str, Any](kwargs)
+    with contextlib.closing(gymnasium.make(spec, disable_env_checker=True, **arguments)) as one:
+        vectorized = gymnasium.make_vec(spec, num_copies, VectorizeMode.VECTOR_ENTRY_POINT, **arguments)
+        if (vectorized.single_observation_space, vectorized.single_action_space) == (
+            one.observation_space,
+            one.action_space,
+        ):
+            return vectorized
+    vectorized.close()
+    return None
+
+
+def _why_unknown(name: str, error: gymnasium.error.Error) -> str:
+    """Why no environment has that name, and what was probably meant."""
+    if isinstance(error, gymnasium.error.NamespaceNotFound):
+        namespace = name.partition("/")[0]
+        if namespace == "ALE":
+            is_installed = importlib.util.find_spec("ale_py") is not None
+            return f"the module ale_py registers it: gymnasium:ale_py:{name}" if is_installed else _missing("ale_py")
+        return (
+            f"no module has registered {namespace}. Put the one that does before the id, as in gymnasium:MODULE:{name}"
+        )
+    if isinstance(error, gymnasium.error.VersionNotFound | gymnasium.error.DeprecatedEnv):
+        return re.sub(r"^Environment `\S+` doesn't exist", "no such Gymnasium environment", str(error))
+    near = closest(name, gymnasium.registry)
+    return f"no such Gymnasium environment{f'. Did you mean gymnasium:{near}?' if near else ''}"
 
 
 def _missing(entry_point: str) -> str:

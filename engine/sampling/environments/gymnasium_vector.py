@@ -84,7 +84,7 @@ class GymnasiumVector:
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
         """Reset all copies with a seed that is derived from `seed`."""
         if seed is not None:  # copies take seed, seed + 1, ...: those of instances with neighboring seeds would meet
-            seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
+            seed = int(np.random.SeedSequence(seed).generate_state(1)[0]) % 2**31  # ale_py takes an int of C
         observation, infos = self._env.reset(seed=seed)
         self._waiting, self._resetting = self._ids, None
         rewards = np.zeros(self._count, np.float32)

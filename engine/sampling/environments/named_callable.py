@@ -26,7 +26,8 @@ def find_callable(env: str) -> Callable[..., Any]:  # Any: a user's function
         found: Any = import_named(env, module)
     except ModuleNotFoundError as error:
         kind = near_kind(module.partition(".")[0])
-        hint = f". Did you mean {kind}:{name}?" if kind else ""
+        likely = f"{module.removesuffix('.py')}:{name}" if module.endswith(".py") else f"{kind}:{name}" if kind else ""
+        hint = f". Did you mean {likely}?" if likely else ""
         raise ConfigError(f"{env}: no module named {error.name!r}{hint}") from error
     for attribute in name.split("."):
         if not hasattr(found, attribute):

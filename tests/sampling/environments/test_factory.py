@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import pytest
+from gymnasium.vector import SyncVectorEnv
 
 from rl_tui.engine.errors import ConfigError, RlTuiError
 from rl_tui.engine.sampling.environments.base import Rendered
@@ -18,7 +20,7 @@ from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.sampling.environments.toys.one_step import OneStep
 from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.specs import Json
-from tests.sampling.worlds import Misbehaving
+from tests.sampling.worlds import Counting, Misbehaving
 
 WORLDS = "tests.sampling.worlds"
 
@@ -67,14 +69,11 @@ def test_arguments_reach_the_factory() -> None:
             {},
             "this program defines no make. An environment of a script or a notebook exists only there",
         ),
-        ("gymnasium:CartPol-v1", {}, "no such Gymnasium environment. Did you mean: `CartPole`"),
+        ("gymnasium:CartPol-v1", {}, "no such Gymnasium environment. Did you mean gymnasium:CartPole-v1[?]$"),
+        ("gymnasium:CartPole", {}, "no such Gymnasium environment. Did you mean gymnasium:CartPole-v1[?]$"),
         ("gymnasium:CartPole-v9", {}, "`v0`, `v1`"),
+        ("gymnasium:Maze/Small-v0", {}, "no module has registered Maze. .* gymnasium:MODULE:Maze/Small-v0$"),
         ("gymnasium:nowhere_at_all:X-v0", {}, "no module named 'nowhere_at_all'"),
-        (
-            "gymnasium:ale_py:ALE/Pong-v5",
-            {},
-            r"it needs ale-py, which is not installed. Install it with: .*install.*(\[atari\]|ale-py)",
-        ),
         (
             "gymnasium:phys2d/CartPole-v1",
             {},
@@ -83,6 +82,7 @@ def test_arguments_reach_the_factory() -> None:
         ("gymnasium:CartPole-v1", {"gravity": 3}, "invalid env_kwargs: .*__init__.* argument 'gravity'$"),
         ("gymnasum:CartPole-v1", {}, "no module named 'gymnasum'. Did you mean gymnasium:CartPole-v1"),
         (f"{WORLDS}:Countin", {}, "has no attribute 'Countin'. Did you mean Counting"),
+        ("worlds.py:Counting", {}, "no module named 'worlds(.py)?'. Did you mean worlds:Counting[?]$"),
         ("tests.nowhere:make", {}, "no module named 'tests.nowhere'"),
         (f"{WORLDS}:Counting", {"lenth": 3}, r"invalid env_kwargs: Counting\(.*unexpected keyword argument 'lenth'"),
         (f"{WORLDS}:NOT_CALLABLE", {}, "NOT_CALLABLE must be a class or a function, got int"),
@@ -105,6 +105,31 @@ def test_arguments_reach_the_factory() -> None:
 def test_name_that_leads_nowhere_says_what_would(env: str, kwargs: dict[str, Json], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         make(env, **kwargs)
+
+
+@pytest.mark.skipif(find_spec("ale_py") is not None, reason="ale-py is installed")
+@pytest.mark.parametrize("identifier", ["ale_py:ALE/Pong-v5", "ALE/Pong-v5"])
+def test_atari_without_its_package_names_the_command_that_installs_it(identifier: str) -> None:
+    words = r"it needs ale-py, which is not installed. Install it with: .*install.*(\[atari\]|ale-py)"
+    with pytest.raises(ConfigError, match=f"^gymnasium:{identifier}: {words}"):
+        make(f"gymnasium:{identifier}")
+
+
+class Scaled(SyncVectorEnv):
+    """A vectorized form whose observations are not those of one copy, as Atari's."""
+
+    def __init__(self, num_envs: int, length: int = 3) -> None:
+        super().__init__([lambda: gymnasium.wrappers.FrameStackObservation(Counting(length), 4)] * num_envs)
+
+
+def test_vectorized_form_with_other_observations_is_not_used() -> None:
+    """A policy has to fit an evaluation, which has one copy."""
+    gymnasium.register("Scaled-v0", entry_point=Counting, vector_entry_point=Scaled)
+    try:
+        specs = [make_environments("gymnasium:Scaled-v0", "B", range(count), {})[0].specs for count in (1, 4)]
+        assert specs[0] == specs[1]
+    finally:
+        del gymnasium.registry["Scaled-v0"]
 
 
 def test_module_next_to_the_configuration_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.errors import ConfigError
 
 _ENDINGS = (".app", ".exe", ".x86_64", ".x86")  # Unity's, which may be left out
+_MODULES = "an environment in Python is named by its module and the class or function that makes it"
 _SYSTEMS = {".app": "macOS", ".exe": "Windows", ".x86_64": "Linux", ".x86": "Linux"}
 
 
@@ -22,6 +23,8 @@ def find_player(path: str) -> Path:
     found = next((file for file in _candidates(given, bare) if file.is_file()), None)
     if found is None:
         raise ConfigError(f"{visible(path, limit=4096)}: {_why_missing(given, bare)}")
+    if found.suffix == ".py":
+        raise ConfigError(f"{visible(path, limit=4096)}: {_MODULES}, like {found.stem}:NAME")
     if not os.access(found, os.X_OK):
         raise ConfigError(f"{found}: must be executable to be started as a player. Try: chmod +x {found}")
     return found
@@ -57,9 +60,11 @@ def _why_missing(given: Path, bare: Path) -> str:
         other = bare.with_name(f"{bare.name}{ending}")
         if other.exists():
             return f"no such Unity player. {other} was built for {system}: build one for this system"
+    if given.with_name(f"{given.name}.py").is_file():
+        return f"no such Unity player; {_MODULES}, like {given.name}:NAME"
     return (
-        f"no such Unity player.{_similar(given)} An environment of Gymnasium is named gymnasium:ID, the Unity Editor "
-        "unity:editor"
+        f"no such Unity player.{_similar(given)} An environment of Gymnasium is named gymnasium:ID, one of PettingZoo "
+        "pettingzoo:NAME, the Unity Editor unity:editor"
     )
 
 

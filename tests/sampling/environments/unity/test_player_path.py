@@ -59,7 +59,7 @@ def test_home_folder_may_be_written_as_a_tilde(tmp_path: Path, monkeypatch: pyte
 
 def test_missing_player_is_refused_with_how_else_an_environment_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigError, match=r"Ball: no such Unity player. .* gymnasium:ID, the Unity Editor unity:editor"
+        ConfigError, match=r"Ball: no such Unity player. .* gymnasium:ID, one of PettingZoo pettingzoo:NAME, the"
     ):
         require_environment(f"unity:{tmp_path}/Ball")
 
@@ -92,6 +92,13 @@ def test_missing_player_is_refused_with_a_file_of_a_similar_name_or_where_it_was
         find_player(str(tmp_path / "Walker"))
     with pytest.raises(ConfigError, match=rf"There is no folder {tmp_path}/build[.]"):
         find_player(str(tmp_path / "build/3DBall"))
+
+
+@pytest.mark.parametrize("typed", ["my_world.py", "my_world"])
+def test_module_is_refused_with_how_an_environment_in_it_is_named(tmp_path: Path, typed: str) -> None:
+    (tmp_path / "my_world.py").touch()
+    with pytest.raises(ConfigError, match=r"class or function that makes it, like my_world:NAME$"):
+        find_player(str(tmp_path / typed))
 
 
 def test_folder_is_refused_with_the_player_in_it(tmp_path: Path) -> None:
