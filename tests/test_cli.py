@@ -779,7 +779,4 @@ def test_without_a_configuration_every_behavior_has_the_defaults_of_ppo(tmp_path
     assert config.default_settings == BehaviorConfig()
     assert captured.err == f"{NO_CONFIG}\n"
     assert main(["--dry-run", "--env", "gymnasium:CartPole-v1"]) == 2
-    assert (
-        "must have a key for each behavior, got none. Only Unity players and environments of PettingZoo name theirs"
-        in capsys.readouterr().err
-    )
+    assert "got none. gymnasium:CartPole-v1 has one behavior, which the key names" in capsys.readouterr().err

@@ -134,7 +134,8 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     has_names = isinstance(env, str) and _names_behaviors(env) and config.default_settings is not None
     if not config.behaviors and not has_names:
         text = "must have a key for each behavior, got none"
-        text += ". Only Unity players and environments of PettingZoo name theirs" if config.default_settings else ""
+        is_one = isinstance(env, str) and not _names_behaviors(env) and config.default_settings is not None
+        text += f". {env} has one behavior, which the key names" if is_one else ""
         yield Diagnostic(("behaviors",), text, of_key=True)
     yield from _too_many_editors(config.env_settings)
     yield from _without_wrappers(config.env_settings)
@@ -154,9 +155,9 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
 
 
 def _names_behaviors(env: str) -> bool:
-    """Whether behaviors have names of their own, for which default_settings are enough."""
-    kind = kind_of(env)
-    return is_of_unity(env) or (kind is not None and kind.names_agents)
+    """Whether behaviors may have names of their own, for which default_settings are enough."""
+    kind = kind_of(env)  # none for a factory, of which that is known once it has been called
+    return kind is None or not kind.has_one_behavior
 
 
 def _without_wrappers(settings: EnvSettings) -> Iterator[Diagnostic]:

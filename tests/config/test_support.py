@@ -351,8 +351,10 @@ def test_behaviors_may_be_left_to_a_player_where_there_are_defaults() -> None:
     assert find_unsupported(parse(defaults)) == []
     assert find_unsupported(parse(defaults, **{"env_settings.env": "builds/3DBall"})) == []
     none = "behaviors: must have a key for each behavior, got none"
-    theirs = "Only Unity players and environments of PettingZoo name theirs"
-    assert find_unsupported(parse(defaults, **CARTPOLE)) == [f"c.yaml:1:1: {none}. {theirs}"]
+    assert find_unsupported(parse(defaults, **{"env_settings.env": "mlagents:my_world:Walkers"})) == []
+    assert find_unsupported(parse(defaults, **{"env_settings.env": "my_world:Walkers"})) == []
+    one = "gymnasium:CartPole-v1 has one behavior, which the key names"
+    assert find_unsupported(parse(defaults, **CARTPOLE)) == [f"c.yaml:1:1: {none}. {one}"]
     assert find_unsupported(parse("debug: false")) == [f"c.yaml:1:1: {none}"]
 
 

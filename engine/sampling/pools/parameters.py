@@ -26,8 +26,8 @@ class InstanceParameters:
         if not isinstance(environment, Parameterized):
             names = ", ".join(values)
             raise ConfigError(
-                f"environment_parameters: {self._env} must have a method set_parameters to take them ({names}), got"
-                f" {type(environment).__name__} without it"
+                f"environment_parameters: {self._env} must have a method set_parameters to take them ({names}), and"
+                " has none"
             )
         copy = self._first_copy + number * self._num_copies // num_instances
         self._given[number] = Parameters(values, copy, self._given.get(number))
