@@ -746,6 +746,17 @@ def test_players_are_checked_without_graphics_if_that_is_wanted(capsys: pytest.C
     assert "--no-graphics: only Unity players have graphics" in capsys.readouterr().err
 
 
+def test_wrapped_environment_is_checked(capfd: pytest.CaptureFixture[str]) -> None:
+    wrappers = '[{"gymnasium.wrappers:TimeLimit": {"max_episode_steps": 5}}]'
+    assert main(["check-env", "gymnasium:CliffWalking-v1", "--steps", "50", "--wrappers", wrappers]) == 0
+    assert "18 episodes: mean length 5.0, " in capfd.readouterr().out
+    assert main(["check-env", "toy:line", "--wrappers", wrappers]) == 2
+    assert "--wrappers: toy:line takes none: only environments of Gymnasium and Pet" in capfd.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["check-env", "gymnasium:CliffWalking-v1", "--wrappers", '["TimeLimit"]'])
+    assert "must be a JSON list, each entry package.module:Class, or a mapping" in capfd.readouterr().err
+
+
 def test_arguments_of_a_checked_environment_are_json(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["check-env", "toy:line", "--env-kwargs", "length=3"])

@@ -27,6 +27,10 @@ class EnvironmentSettings(PluginSettings):
     takes_wrappers: ClassVar[bool] = False  # its copies may be put into the classes of env_settings.wrappers
     not_drawn: ClassVar[str] = ""  # why none can be watched or recorded, and what to do instead
     seeding: ClassVar[str] = "Draw from self.np_random, after super().reset(seed=seed)"  # how to repeat its episodes
+    # What makes episodes end.
+    time_limit: ClassVar[str] = (
+        "max_episode_steps in env_kwargs for an id of Gymnasium, or the wrapper gymnasium.wrappers:TimeLimit"
+    )
     from_file: ClassVar[type[PluginSettings] | None] = None  # what env_kwargs hold, where a run adds other settings
 
     _adaptation: Adaptation = PrivateAttr(default_factory=Adaptation)

@@ -13,8 +13,11 @@ from typing import Literal
 
 import numpy as np
 
+from rl_tui.engine.config.adaptation import Adaptation
 from rl_tui.engine.config.environment_name import EDITOR, full_name, is_of_unity
-from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.config.environments import kind_of
+from rl_tui.engine.config.wrappers import Wrapper
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 from rl_tui.engine.running.call_timeout import busy_seconds, call_with_timeout
 from rl_tui.engine.running.environments import make_pool_apart
 from rl_tui.engine.sampling.collector import Collector
@@ -58,7 +61,13 @@ class Finding:
 
 
 def check(
-    env: str, kwargs: Mapping[str, object], num_copies: int, num_steps: int, seed: int, timeout: float = START_SECONDS
+    env: str,
+    kwargs: Mapping[str, object],
+    num_copies: int,
+    num_steps: int,
+    seed: int,
+    timeout: float = START_SECONDS,
+    wrappers: tuple[Wrapper, ...] = (),
 ) -> Iterator[Finding]:
     """Make the environment, act at random and yield findings as they come. num_steps: of each agent.
 
@@ -69,7 +78,7 @@ def check(
     env, is_player = full_name(env), is_of_unity(full_name(env))
     if is_player:
         kwargs = {"seed": seed, "timeout_wait": math.ceil(timeout), **kwargs}
-    source = EnvironmentSource(env, BEHAVIOR, kwargs)
+    source = _source(env, kwargs, wrappers)
     made: list[Environment] = []
 
     def make(first: int, count: int) -> list[Environment]:
@@ -97,7 +106,7 @@ def check(
         yield Finding("ok", f"{played.num_steps} random steps: shapes, types and values match the spaces")
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
         yield from _departures(played)
-        yield from _episodes(played, is_player)
+        yield from _episodes(played, source.time_limit)
         if not is_player:  # its seed is that of its start
             yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed, source.seeding))
         yield _speed(played, is_player)
@@ -106,6 +115,12 @@ def check(
             call_with_timeout(timeout, pool, pool.close)
     if not is_player:  # each has one
         yield _in_a_worker(source, seed, timeout)
+
+
+def _source(env: str, kwargs: Mapping[str, object], wrappers: tuple[Wrapper, ...]) -> EnvironmentSource:
+    if wrappers and (kind := kind_of(env)) and not kind.takes_wrappers:
+        raise ConfigError(f"--wrappers: {env} takes none: only environments of Gymnasium and PettingZoo do")
+    return EnvironmentSource(env, BEHAVIOR, kwargs, adaptation=Adaptation(wrappers=wrappers))
 
 
 def _teams(made: Sequence[Environment], behavior: str) -> str:
@@ -250,13 +265,11 @@ def _departures(played: _Played) -> Iterator[Finding]:
             yield Finding("warning", f"{name}: {left}. Their unfinished steps are not learned from")
 
 
-def _episodes(played: _Played, is_player: bool) -> Iterator[Finding]:
-    """How they ended, and whether their rewards differ."""
+def _episodes(played: _Played, time_limit: str) -> Iterator[Finding]:
+    """How they ended, and whether their rewards differ. time_limit: advice for when none ended."""
     if not played.lengths:
         text = f"no episode ended in {played.num_steps} random steps. Returns need episodes that end (terminated or"
-        limit = "max_episode_steps in env_kwargs for an id of Gymnasium, or the wrapper gymnasium.wrappers:TimeLimit"
-        limit = "Max Step of the agents" if is_player else limit
-        yield Finding("warning", f"{text} truncated): add a time limit, such as {limit}")
+        yield Finding("warning", f"{text} truncated): add a time limit, such as {time_limit}")
     else:
         means = f"mean length {np.mean(played.lengths):.1f}, mean return {np.mean(played.returns):.3f}"
         yield Finding("ok", f"{len(played.lengths)} episodes: {means}, {played.num_truncated} truncated")

@@ -193,6 +193,11 @@ def test_large_observations_and_episodes_without_an_end_are_warned_of() -> None:
     assert reward.startswith("every reward was 0, ")
 
 
+def test_advice_about_endless_episodes_is_for_the_kind_of_environment() -> None:
+    endless = warnings_of("pettingzoo:classic/go_v5", num_steps=5)[0]
+    assert endless.endswith("such as max_cycles in env_kwargs, which many of PettingZoo's have")
+
+
 @pytest.mark.parametrize(
     ("env", "error", "words"),
     [

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rl_tui.tui.command_line.train_arguments import ScreenOptions, add_screen_flags, number, parse, screen_options
 from rl_tui.tui.demo.script import HOURS
+
+if TYPE_CHECKING:
+    from rl_tui.engine.config.wrappers import Wrapper  # imports pydantic, which takes long
 
 RESULTS_DIR = "results"
 FOLDER_TEXT = f"folder of the runs (default {RESULTS_DIR})"
@@ -33,10 +37,11 @@ class EvaluateArguments:
 
 @dataclass(frozen=True, slots=True)
 class CheckArguments:
-    """`rl-tui check-env`. kwargs: arguments of the environment. timeout: seconds for each call."""
+    """`rl-tui check-env`. kwargs, wrappers: of the environment. timeout: seconds for each call."""
 
     env: str
     kwargs: Mapping[str, object]
+    wrappers: tuple[Wrapper, ...]
     num_envs: int
     steps: int
     seed: int
@@ -124,6 +129,8 @@ def parse_check(words: Sequence[str]) -> CheckArguments:
     parser.add_argument("env", metavar="NAME", help=env_text)
     kwargs_text = "env_kwargs as JSON, e.g. '{\"length\": 12}'"
     parser.add_argument("--env-kwargs", type=_mapping, default={}, metavar="JSON", help=kwargs_text)
+    wrappers_text = "wrappers as a JSON list, e.g. '[\"my_world:Faster\"]'"
+    parser.add_argument("--wrappers", type=_wrappers, default=(), metavar="JSON", help=wrappers_text)
     copies = number("a whole number from 1 to 1024", int, 1, 1024)
     parser.add_argument("--num-envs", type=copies, default=2, metavar="N", help="copies of the environment (default 2)")
     from_one = number("a whole number, at least 1", int, 1, 2**31)
@@ -141,7 +148,8 @@ def parse_check(words: Sequence[str]) -> CheckArguments:
         if not is_of_unity(full_name(typed.env)):
             parser.error("--no-graphics: only Unity players have graphics")
         typed.env_kwargs = {**typed.env_kwargs, "no_graphics": True}
-    return CheckArguments(typed.env, typed.env_kwargs, typed.num_envs, typed.steps, typed.seed, typed.timeout_wait)
+    copies, timeout = typed.num_envs, typed.timeout_wait
+    return CheckArguments(typed.env, typed.env_kwargs, typed.wrappers, copies, typed.steps, typed.seed, timeout)
 
 
 def parse_ls(words: Sequence[str]) -> ListArguments:
@@ -228,6 +236,20 @@ def _mapping(text: str) -> dict[str, object]:
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f'must be a JSON object such as {{"length": 12}}, got {text!r}')
     return value
+
+
+def _wrappers(text: str) -> tuple[Wrapper, ...]:
+    import json
+
+    from rl_tui.engine.config.wrappers import EXPECTED, read_wrappers
+
+    try:
+        entries = json.loads(text)
+        if isinstance(entries, list):
+            return read_wrappers(entries)
+    except (ValueError, RecursionError):  # the first is also what an entry is refused with
+        pass
+    raise argparse.ArgumentTypeError(f"must be a JSON list, each entry {EXPECTED}; got {text!r}")
 
 
 def _checkpoint(text: str) -> str:

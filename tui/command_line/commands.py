@@ -171,8 +171,9 @@ def check_environment(arguments: command_arguments.CheckArguments) -> int:
     from rl_tui.engine.running.environment_check import check
 
     num_warnings, is_for_workers = 0, True
+    copies, timeout = arguments.num_envs, arguments.timeout
     findings = check(
-        arguments.env, arguments.kwargs, arguments.num_envs, arguments.steps, arguments.seed, arguments.timeout
+        arguments.env, arguments.kwargs, copies, arguments.steps, arguments.seed, timeout, arguments.wrappers
     )
     with CapturedOutput(num_shown=PRINTED_LINES) as output:
         for finding in findings:

@@ -86,6 +86,11 @@ class EnvironmentSource:
         """What its author has to do for the same seed to give the same episodes."""
         return (kind_of(self.env) or EnvironmentSettings).seeding
 
+    @property
+    def time_limit(self) -> str:
+        """What its user or author can do so that its episodes end."""
+        return (kind_of(self.env) or EnvironmentSettings).time_limit
+
     def showing_frames(self) -> EnvironmentSource:
         """A source of the same environment whose instances render frames, if they can."""
         return replace(self, drawn="as frames")

@@ -41,6 +41,7 @@ class BaseEnvSettings(OpenArguments):
     implementation: ClassVar = "rl_tui.engine.sampling.environments.base_env.kind:BaseEnvKind"
     pattern: ClassVar = "module:factory"
     seeding: ClassVar = "Give its reset an argument seed, and draw from a generator of it"
+    time_limit: ClassVar = "terminal steps with interrupted"
 
 
 class PettingZooSettings(OpenArguments):
@@ -49,6 +50,8 @@ class PettingZooSettings(OpenArguments):
     implementation: ClassVar = "rl_tui.engine.sampling.environments.pettingzoo.kind:PettingZooEnvironment"
     names_agents: ClassVar = True
     takes_wrappers: ClassVar = True
+    seeding: ClassVar = "Let its reset make a generator of the seed, and draw only from that; spaces' sample() does not"
+    time_limit: ClassVar = "max_cycles in env_kwargs, which many of PettingZoo's have"
 
     @classmethod
     def runs_user_code(cls, name: str) -> bool:
@@ -84,6 +87,7 @@ class UnitySettings(UnityArguments):
     implementation: ClassVar = "rl_tui.engine.sampling.environments.unity.kind:UnityKind"
     pattern: ClassVar = "PATH"
     from_file: ClassVar = UnityArguments
+    time_limit: ClassVar = "Max Step of the agents"
     not_drawn: ClassVar = (
         "a Unity player cannot be drawn here, since it draws in a window of its own. To see a policy, run it without"
         " --no-graphics, or use the exported .onnx file in Unity"

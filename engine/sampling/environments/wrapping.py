@@ -35,13 +35,21 @@ def require_wrapper(name: str) -> Callable[..., Any]:  # Any: a user's class
 def _wrap_one(
     copy: T, found: Sequence[tuple[Wrapper, Callable[..., Any]]], is_one: Callable[[object], bool], kind: str
 ) -> T:
+    import gymnasium  # takes long, and only some environments need it
+
     for wrapper, make in found:
         try:
             inspect.signature(make).bind(copy, **wrapper.arguments)
         except TypeError as error:
             called = f"{wrapper.name.partition(':')[2]}{inspect.signature(make)}"
             raise ConfigError(f"{PLACE}: {wrapper.name}: invalid arguments: {called} {error}") from error
-        made = make(copy, **wrapper.arguments)
+        is_of_gymnasium = isinstance(make, type) and issubclass(make, gymnasium.Wrapper)
+        if is_of_gymnasium and not isinstance(copy, gymnasium.Env):
+            raise ConfigError(f"{PLACE}: {wrapper.name} must be for a {kind}, and is for Gymnasium's environments")
+        try:
+            made = make(copy, **wrapper.arguments)
+        except (ImportError, gymnasium.error.DependencyNotInstalled) as error:
+            raise ConfigError(f"{PLACE}: {wrapper.name}: {error}") from error
         if not is_one(made):
             raise ConfigError(f"{PLACE}: {wrapper.name} must return a {kind}, got {type(made).__name__}")
         copy = made

@@ -103,6 +103,24 @@ def test_worker_processes_have_the_same_wrappers() -> None:
         pool.close()
 
 
+class NeedsMore(Doubled):
+    """Cannot be made without a package."""
+
+    def __init__(self, env: Any) -> None:
+        raise gymnasium.error.DependencyNotInstalled("opencv-python is not installed")
+
+
+def test_wrapper_without_its_package_says_what_is_missing() -> None:
+    with pytest.raises(ConfigError, match=f"^env_settings.wrappers: {__name__}:NeedsMore: opencv-python is not inst"):
+        source(f"{__name__}:NeedsMore", env="gymnasium:Acrobot-v1").make(0, 1)
+
+
+def test_wrapper_of_gymnasium_is_refused_around_an_environment_of_pettingzoo() -> None:
+    words = "^env_settings.wrappers: gymnasium.wrappers:TimeLimit must be for a ParallelEnv or AECEnv of PettingZoo"
+    with pytest.raises(ConfigError, match=words):
+        source(TIME_LIMIT, env="pettingzoo:classic/tictactoe_v3").make(0, 1)
+
+
 def test_repeated_action_sums_rewards_and_stops_at_the_end_of_an_episode() -> None:
     [environment] = source({REPEAT: {"times": 3}}, length=5).make(0, 1)
     assert rewards(environment, 3) == [1 + 2 + 3, 4 + 5, 1 + 2 + 3]
