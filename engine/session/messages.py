@@ -303,8 +303,8 @@ class ParameterStatus:
     the lesson, "" without lessons.
 
     Of a lesson that is not the last one: it ends once `measure` of that behavior, which is `current`, is greater than
-    `threshold`, and `episodes` have reached min_lesson_length. measure is "" at the last one and without lessons;
-    current is None before the first episode has ended.
+    `threshold`, and `episodes` have reached min_lesson_length. measure is "" at the last one, without lessons, and
+    in a run whose lessons stay; current is None before the first episode has ended.
     """
 
     kind: Literal["number", "sampler", "lessons"]

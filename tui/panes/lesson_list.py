@@ -55,6 +55,13 @@ class LessonList(ListPane):
             for name, status in frame.view.parameters.items()
         ]
 
+    def _index(self, frame: Frame, shown: Sequence[Entry]) -> int:
+        """The first one with lessons, before the cursor was moved: the others have little to show."""
+        if self.topic in frame.state.cursors:
+            return super()._index(frame, shown)
+        parameters = frame.view.parameters
+        return next((at for at, entry in enumerate(shown) if parameters[entry.key].kind == "lessons"), 0)
+
 
 class LessonDetails(Pane):
     """All about the parameter that the cursor of the list stands on: its newest lessons come first."""
@@ -127,8 +134,9 @@ def _row(name: str, status: ParameterStatus, glyphs: Glyphs, width: int) -> Line
 def _to_next(status: ParameterStatus, width: int, glyphs: Glyphs) -> Line:
     found = missing(status)
     if found is None:
-        words = {"lessons": "last lesson", "sampler": "new every episode"}.get(status.kind, "")
-        return line(Span(words if len(words) <= width else "", "good" if status.kind == "lessons" else "dim"))
+        is_last = status.kind == "lessons" and status.lesson == status.num_lessons
+        words = {"lessons": "last lesson" if is_last else "stays", "sampler": "new every episode"}.get(status.kind, "")
+        return line(Span(words if len(words) <= width else "", "good" if is_last else "dim"))
     if width < NEXT_WIDTH + PERCENT_WIDTH:
         return condition_line(Condition("", found.share), 0, width - PERCENT_WIDTH, glyphs)
     return condition_line(found, NEXT_WIDTH, min(LONGEST_BAR, width - NEXT_WIDTH - PERCENT_WIDTH), glyphs)
@@ -142,7 +150,7 @@ def _lesson_words(status: ParameterStatus) -> str:
     if status.kind != "lessons":
         return lesson_name(status)
     name = f' "{safe_text(status.name)}"' if status.name else ""
-    last = "" if status.measure else ", the last"
+    last = ", the last" if status.lesson == status.num_lessons else "" if status.measure else ", which stays"
     return f"{status.lesson} of {status.num_lessons}{name}{last}"
 
 

@@ -88,7 +88,8 @@ def consequences(name: str, status: ParameterStatus, lesson: int, view: RunView)
     rows = [f"From lesson {status.lesson}{now} to lesson {lesson}{then}, from each agent's next episode on."]
     if status.require_reset:
         rows.append("All environments are reset; episodes that have not ended are truncated.")
-    if lesson < status.lesson:
+    stays = not status.measure and status.lesson < status.num_lessons
+    if lesson < status.lesson and not stays:
         rows.append("It goes forward again by itself whenever a lesson's condition is met.")
     elif status.measure:
         rows.append(f"By itself it would change {ending(status).partition(';')[0]}.")

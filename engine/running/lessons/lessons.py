@@ -181,7 +181,9 @@ class Lessons:
         return self._curricula.lesson(name).value if isinstance(setting, CurriculumSettings) else setting
 
     def _status(self, name: str) -> ParameterStatus:
-        return status_of(name, self._settings[name], self._curricula, self._windows, self._steps)
+        return status_of(
+            name, self._settings[name], self._curricula, self._windows, self._steps, advances=self._advances
+        )
 
     def _window(self, behavior: str) -> RewardWindow:
         if behavior not in self._windows:

@@ -23,8 +23,11 @@ def status_of(
     curricula: Curricula,
     windows: Mapping[str, RewardWindow],
     steps: Mapping[str, tuple[int, int]],
+    *,
+    advances: bool = True,
 ) -> ParameterStatus:
-    """Of the parameter with that setting. windows, steps: by behavior, as `Lessons` has them."""
+    """Of the parameter with that setting. windows, steps: by behavior, as `Lessons` has them. advances: its lessons end
+    by themselves."""
     if not isinstance(setting, CurriculumSettings):
         is_number = isinstance(setting, float | ConstantSampler)
         return ParameterStatus("number" if is_number else "sampler", in_words(setting))
@@ -49,7 +52,7 @@ def status_of(
         num_lessons=count,
         name=lesson.name,
         behavior=criteria.behavior,
-        measure=criteria.measure,
+        measure=criteria.measure if advances else "",
         current=current,
         threshold=criteria.threshold,
         episodes=len(window) if window else 0,

@@ -90,6 +90,18 @@ def test_episodes_before_a_lesson_do_not_count_in_it() -> None:
     assert run_lessons.numbers == {"grade": 2}
 
 
+@pytest.mark.parametrize(("advances", "measure"), [(True, "reward"), (False, "")])
+def test_only_lessons_that_end_by_themselves_say_when(advances: bool, measure: str) -> None:
+    settings = configuration(Path(), {}, environment_parameters=lessons(1.0)).environment_parameters
+    bus = EventBus()
+    mail = bus.subscribe()
+    Lessons(settings, 0, bus, advances=advances).publish()
+    (envelope,) = mail.drain()
+    assert isinstance(envelope.event, ParametersReported)
+    status = envelope.event.parameters["grade"]
+    assert (status.measure, status.behavior, status.lesson, status.num_lessons) == (measure, "Walker", 1, 2)
+
+
 def test_events_say_by_their_order_which_episodes_ended_in_which_lesson(tmp_path: Path) -> None:
     """Only the episodes that agents have begun before a lesson are reported after it, one of each agent."""
     run = run_to_end(config_of(tmp_path, lessons(3.0)))

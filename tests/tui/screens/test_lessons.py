@@ -274,6 +274,27 @@ async def test_trend_begins_anew_with_a_lesson() -> None:
         assert "▲" in await overview.text()
 
 
+async def test_cursor_begins_at_the_first_parameter_with_lessons() -> None:
+    story = scenes.lessons()
+    story.publish(ParametersReported(dict(reversed(scenes.PARAMETERS.items()))))
+    async with Driven(story.view(), (120, 40), opened="lessons") as screen:
+        assert "▸ obstacles" in await screen.text()
+        assert "▸ gravity" in await screen.press("home")
+        assert "no parameter is selected" in await screen.press("slash", "x", "x", "enter")
+
+
+async def test_lessons_that_stay_say_so() -> None:
+    async with Driven(lessons(measure="").view(), (120, 40), opened="lessons") as screen:
+        text = words(await screen.text())
+        assert 'lesson 3 of 5 "Hills", which stays' in text
+        assert "ends" not in text
+        for key in ("plus", "minus"):
+            question = words(await screen.press(key))
+            assert "All environments are reset" in question
+            assert "by itself" not in question.lower()
+            await screen.press("escape")
+
+
 async def test_hostile_words_cannot_drive_the_terminal() -> None:
     evil = "\x1b[2Jevil\x07" + "x" * 90
     status = ParameterStatus("lessons", evil, 1, 2, evil, evil, "reward", math.nan, math.inf, 0, 10)
