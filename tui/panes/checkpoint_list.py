@@ -90,6 +90,7 @@ class CheckpointDetails(Pane):
             ("saved", f"{time_of_day(at)}, {duration(frame.time - at)} ago, in {saved.seconds:.1f}s: {why}"),
             ("step", f"{saved.step:,} of {behavior.max_steps:,}" if behavior.max_steps else f"{saved.step:,}"),
             ("return", standing(saved, behavior)),
+            *([("lessons", lessons_of(saved))] if saved.lessons else []),
             ("path", safe_text(saved.path)),
             ("ONNX", export_at(saved.step, behavior)),
             ("roll back", f"{given_up(behavior, at, saved, frame.time)}; {set_aside(behavior, saved)}"),
@@ -110,12 +111,18 @@ def good_checkpoint(behavior: BehaviorView) -> tuple[float, CheckpointSaved] | N
 def standing(saved: CheckpointSaved, behavior: BehaviorView) -> str:
     """Its return and how it ranks among those on disk."""
     if saved.mean_return is None or not math.isfinite(saved.mean_return):
-        return "none: no episode had ended" if saved.mean_return is None else str(saved.mean_return)
+        which = "no episode of its lessons" if saved.lessons else "no episode"
+        return f"none: {which} had ended" if saved.mean_return is None else str(saved.mean_return)
     known = [other for _, other in behavior.checkpoints if other.mean_return is not None]
     returns = [other.mean_return for other in known if other.lessons == saved.lessons]
     rank = 1 + sum(other is not None and other > saved.mean_return for other in returns)
     where = "on disk" if len(returns) == len(known) else "of its lessons on disk"
     return f"{number(saved.mean_return)}, rank {rank} of {len(returns)} {where}"
+
+
+def lessons_of(saved: CheckpointSaved) -> str:
+    """The lesson of each parameter that has some, from 1."""
+    return ", ".join(f"{safe_text(name)} {lesson}" for name, lesson in saved.lessons.items())
 
 
 def export_at(step: int, behavior: BehaviorView) -> str:

@@ -226,3 +226,23 @@ async def test_question_keeps_its_answers_in_sight_on_the_smallest_screen() -> N
         text = await screen.press("R")
         assert "y    roll back" in text
         assert "esc  no" in text
+
+
+async def test_checkpoint_has_its_lessons_and_is_ranked_among_those_of_the_same() -> None:
+    story = scenes.healthy(1)
+    for number, lesson in enumerate((1, 2, 2), start=1):
+        path, reward = f"results/Walker-{160 + number}000", 1000.0 / number
+        saved = CheckpointSaved("Walker", 160_000 + number, path, "asked", reward, False, 1, 0.1, {"wall": lesson})
+        story.publish(saved)
+    unknown = CheckpointSaved("Walker", 164_000, "results/Walker-164000", "asked", None, False, 1, 0.1, {"wall": 3})
+    async with Driven(story.view(), (120, 40), opened="checkpoints") as screen:
+        text = await screen.text()
+        assert "wall 2" in text
+        assert "rank 2 of 2 of its lessons on disk" in text
+        await screen.publish(unknown)
+        text = await screen.press("home")
+        assert "none: no episode of its lessons had ended" in text
+        assert "wall 3" in text
+        best = story.view().behaviors["Walker"].best_checkpoint
+        assert best is not None
+        assert best.step == 160_002
