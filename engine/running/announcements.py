@@ -28,17 +28,22 @@ def max_steps_reached(key: str, step: int, max_steps: int) -> str:
     return f"{reached}; to continue, raise max_steps in the file or with --set {key}.max_steps=1000000"
 
 
+def goals_are_ordinary(spec: BehaviorSpec, network: NetworkSettings) -> str:
+    """Why goals have no effect of their own, as in ML-Agents: all are sets of entities. "" where they have one."""
+    goals = [seen for seen in spec.observations if seen.is_goal]
+    is_hyper = network.goal_conditioning_type != "none"
+    if not goals or not is_hyper or any(goal.kind != "entities" for goal in goals):
+        return ""
+    text = "a set of entities cannot compute the weights of a layer and is used as an ordinary observation"
+    return f"goal {', '.join(goal.name for goal in goals)}: {text}, as under {_NO_CONDITIONING}"
+
+
 def goal_warning(spec: BehaviorSpec, network: NetworkSettings, num_parameters: int, is_chosen: bool) -> str | None:
     """What a user should know about a behavior's goals, if anything. is_chosen: the file sets how they are used."""
     goals = [seen for seen in spec.observations if seen.is_goal]
-    if not goals or network.goal_conditioning_type == "none":
+    if not goals or network.goal_conditioning_type == "none" or is_chosen or goals_are_ordinary(spec, network):
         return None
     names = ", ".join(goal.name for goal in goals)
-    if all(goal.kind == "entities" for goal in goals):
-        text = "a set of entities cannot compute the weights of a layer and is used as an ordinary observation"
-        return f"goal {names}: {text}, as in ML-Agents. Write {_NO_CONDITIONING} to avoid this warning"
-    if is_chosen:
-        return None
     return (
         f"goal {names}: the default goal_conditioning_type, hyper, computes the weights of a layer from it:"
         f" {num_parameters:,} parameters in all, and training is many times slower. Write {_NO_CONDITIONING} to make"

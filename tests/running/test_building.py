@@ -320,11 +320,17 @@ def test_an_image_below_the_minimum_of_its_encoder_trains_as_a_vector_with_a_not
     assert note == f"read as a vector, since vis_encode_type: simple needs 20x20 pixels: image (9x9){advice}"
 
 
-def test_a_set_of_entities_as_the_only_goal_trains_and_warns(tmp_path: Path) -> None:
-    settings = behavior(max_steps=128)
+@pytest.mark.parametrize("conditioning", [None, "hyper"])
+def test_a_set_of_entities_as_the_only_goal_trains_with_a_note_or_a_warning_where_the_file_wants_more(
+    tmp_path: Path, conditioning: str | None
+) -> None:
+    written = {} if conditioning is None else {"network_settings__goal_conditioning_type": conditioning}
+    settings = behavior(max_steps=128, **written)
     run = run_to_end(configuration(tmp_path, {"Walker": settings}, env="tests.running.environments:Wanted"))
     assert run.launch.exit_code == 0
-    assert "goal wanted: a set of entities cannot compute the weights of a layer" in warnings(run)
+    (note,) = logged(run, "goal wanted: a set of entities cannot compute the weights of a layer")
+    assert note.endswith("as under network_settings.goal_conditioning_type: none")
+    assert (note in warnings(run)) == (conditioning is not None)
 
 
 LINES = {"Line": "toy:line", "Other": "toy:line"}
