@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
-from rl_tui.engine.config.diagnostics import must_be, must_be_one_of
+from rl_tui.engine.config.diagnostics import closest, must_be, must_be_one_of
 from rl_tui.engine.config.types import Settings, Whole, WholeFromZero, refusal
 
 
@@ -156,6 +156,10 @@ class CurriculumSettings(Settings):
 def _read_parameter(value: object, info: ValidationInfo) -> object:
     if isinstance(value, dict) and "curriculum" in value:
         return CurriculumSettings.model_validate(value, context=info.context)
+    if isinstance(value, dict) and "sampler_type" not in value:
+        near = closest("curriculum", [key for key in value if isinstance(key, str)])
+        if near is not None:
+            raise refusal("unknown key. Did you mean curriculum?", near)
     return value if isinstance(value, CurriculumSettings) else _read_value(value, info)
 
 

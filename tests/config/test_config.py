@@ -700,6 +700,10 @@ def test_every_error_is_reported_at_once_with_its_place_and_what_must_be() -> No
             "environment_parameters: {a: {sampler_type: uniform}}",
             "1:26: environment_parameters.a: sampler_parameters is missing",
         ),
+        (
+            "environment_parameters: {a: {curiculum: [{name: x, value: 1}]}}",
+            "1:41: environment_parameters.a.curiculum: unknown key. Did you mean curriculum?",
+        ),
         ("environment_parameters: {a: {b: 1}}", "1:29: environment_parameters.a: sampler_type is missing"),
         (
             "environment_parameters: {a: {sampler_type: uniform, sampler_parameters: {min_value: 3}}}",

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import gymnasium
 import numpy as np
 import psutil
 import pytest
@@ -49,6 +50,7 @@ from tests.running.runs import (
     run_to_end,
     tensors_of,
 )
+from tests.sampling.worlds import Recording
 
 MISBEHAVING = "tests.sampling.worlds:Misbehaving"
 
@@ -292,6 +294,27 @@ def test_value_that_is_not_finite_ends_its_behavior_with_code_5(
     assert last.reason == "error"
     assert all_finite(last)
     assert [event.step for event in run.of(PolicyExported)] == [last.step]
+
+
+class Enormous(Recording):
+    """Sees numbers whose squares are too large for float32."""
+
+    def __init__(self) -> None:
+        super().__init__(gymnasium.spaces.Box(np.float32(9e18), np.float32(1e19), (3,)))
+
+
+@pytest.mark.parametrize(
+    "hyperparameters", [{"buffer_size": 64}, {"buffer_init_steps": 64, "batch_size": 32}], ids=["ppo", "sac"]
+)
+def test_loss_that_is_not_finite_names_the_observation_that_is_too_large(
+    tmp_path: Path, hyperparameters: dict[str, int]
+) -> None:
+    trainer = "sac" if "buffer_init_steps" in hyperparameters else "ppo"
+    settings = behavior(trainer_type=trainer, hyperparameters=hyperparameters, max_steps=ENDLESS)
+    run = run_to_end(configuration(tmp_path, {"Walker": settings}, f"{__name__}:Enormous"))
+    assert run.launch.exit_code == 5
+    reasons = [event.reason for event in run.of(BehaviorStateChanged) if event.state == "failed"]
+    assert re.search(r"not finite at step \d+; observation 'observation' reaches (1e\+19|9.\d+e\+18); the", reasons[0])
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")

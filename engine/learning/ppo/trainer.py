@@ -19,6 +19,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.agent_state import AgentState
+from rl_tui.engine.learning.large_observations import largest_observation
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.optimization import GradientStep
@@ -129,7 +130,8 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
                 by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
                 terms = _means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
                 if not (math.isfinite(terms[0]) and self._step.is_finite):
-                    raise NonFiniteError(f"the loss is not finite at step {step}; {KEPT}")
+                    large = largest_observation(self._spec.observations, prepared.experience.observations)
+                    raise NonFiniteError(f"the loss is not finite at step {step}{large}; {KEPT}")
                 reported = self._streams.metrics()
         except BaseException:
             self._step.restore(before)

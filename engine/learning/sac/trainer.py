@@ -19,6 +19,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.network import MemorySettings
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
+from rl_tui.engine.learning.large_observations import largest_observation
 from rl_tui.engine.learning.optimization import GradientStep
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
 from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
@@ -209,7 +210,10 @@ class SACTrainer(ActorTrainer[SACSettings]):
         gradients = [flat.gradient for flat in parameters.trained().values()]
         self._sync.average_gradients(gradients, 0 if minibatch is None else minibatch.num_rows)
         if not parameters.has_finite_gradients():
-            raise NonFiniteError(f"a gradient is not finite at step {step}; the state before this mini-batch was kept")
+            seen = () if minibatch is None else minibatch.observations
+            large = largest_observation(self._spec.observations, seen) if seen else ""
+            kept = "the state before this mini-batch was kept"
+            raise NonFiniteError(f"a gradient is not finite at step {step}{large}; {kept}")
         for name, flat in parameters.trained().items():
             self._steps[name](flat.gradient, learning_rate)
         followed = parameters.q if parameters.value is None else parameters.value
