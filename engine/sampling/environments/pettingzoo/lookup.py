@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -125,6 +127,10 @@ def _hint(name: str) -> str:
     word = re.split(r"[/.:]", name)[-1]
     if re.match(r"simple(_|$)", word) and not name.startswith("mpe2."):  # they have a package of their own
         return f". Did you mean pettingzoo:mpe2.{word}?"
+    package, _, module = name.rpartition(".")
+    modules = [found.name for found in pkgutil.iter_modules(getattr(sys.modules.get(package), "__path__", []))]
+    if (near := closest(module, modules)) is not None:
+        return f". Did you mean pettingzoo:{package}.{near}?"
     ids = [identifier.replace("-v", "_v") for identifier in pettingzoo.aec_registry]
     known = {identifier.rpartition("/")[2]: identifier for identifier in ids}
     near = closest(word, known)
