@@ -105,10 +105,10 @@ def test_only_lessons_that_end_by_themselves_say_when(advances: bool, measure: s
 def test_events_say_by_their_order_which_episodes_ended_in_which_lesson(tmp_path: Path) -> None:
     """Only the episodes that agents have begun before a lesson are reported after it, one of each agent."""
     run = run_to_end(config_of(tmp_path, lessons(3.0)))
-    told = [each.event for each in run.mail]
-    (at,) = [index for index, event in enumerate(told) if isinstance(event, LessonChanged)]
-    before = [event for event in told[:at] if isinstance(event, EpisodesFinished)]
-    after = [event for event in told[at:] if isinstance(event, EpisodesFinished)]
+    events = [each.event for each in run.mail]
+    (at,) = [index for index, event in enumerate(events) if isinstance(event, LessonChanged)]
+    before = [event for event in events[:at] if isinstance(event, EpisodesFinished)]
+    after = [event for event in events[at:] if isinstance(event, EpisodesFinished)]
     assert sum(event.count for event in before) >= 5
     assert {round(event.max_return) for event in before} == {4}
     num_late = sum(round(event.count * (8 - event.mean_return) / 4) for event in after)

@@ -265,7 +265,7 @@ async def test_figures_do_not_repeat_lessons_as_numbers_from_zero() -> None:
     assert metric_title("Environment/Lesson Number/gravity") == "Lesson Number of gravity"
 
 
-async def test_trend_begins_anew_with_a_lesson() -> None:
+async def test_trend_starts_over_with_a_lesson() -> None:
     story = scenes.healthy(1)
     story.publish(LessonChanged("Walker", 165_000, "terrain", 2, 5), after=1)
     async with Driven(story.view(), (120, 40)) as overview:
