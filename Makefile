@@ -16,6 +16,7 @@ CONFIG ?= config/ppo/CartPole.yaml
 ARGS ?=
 TORCH ?= auto
 DEVICE ?= cuda
+INSTALLED_FROM := pyproject.toml constraints.txt $(wildcard engine/sampling/environments/unity/*.proto)
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile -c constraints.txt
 # Python compiles a module when it is first imported, and keeps the result also where the environment forbids that: pip
 # would compile all 12,000 of them, and the hundred programs that the tests start would each compile the project.
@@ -80,18 +81,21 @@ clean:
 	rm -rf $(VENV) .venv-3.* build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 # torch comes first and alone: it is by far the largest, and the build that was chosen is then kept.
-$(VENV)/.ready: pyproject.toml constraints.txt $(wildcard engine/sampling/environments/unity/*.proto)
+$(VENV)/.ready-torch:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "rl-tui needs Python 3.11 or newer; name one with PYTHON=python3.12" >&2; exit 1; }
 	@test -d src/rl_tui/engine || \
 	    { echo "src/rl_tui/engine must be a symbolic link: git config core.symlinks true; git checkout -- src" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python tools/install_torch.py $(TORCH) $(PIP)
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.ready-torch $(INSTALLED_FROM)
 	@echo "Setting up $(VENV): everything else ..."
 	@$(PIP) --editable .
 	@touch $@
 
-$(VENV)/.ready-dev: $(VENV)/.ready
-	@echo "Setting up $(VENV): tools for checks, tests and benchmarks ..."
+$(VENV)/.ready-dev: $(VENV)/.ready-torch $(INSTALLED_FROM)
+	@echo "Setting up $(VENV): everything else, with the tools for checks, tests and benchmarks ..."
 	@$(PIP) --editable '.[dev,bench,box2d,mujoco]'
-	@touch $@
+	@touch $(VENV)/.ready $@
