@@ -9,6 +9,7 @@ from pathlib import Path
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import LogLevel
 from rl_tui.engine.specs import BehaviorSpec
 
 _NO_CONDITIONING = "network_settings.goal_conditioning_type: none"
@@ -28,23 +29,20 @@ def max_steps_reached(key: str, step: int, max_steps: int) -> str:
     return f"{reached}; to continue, raise max_steps in the file or with --set {key}.max_steps=1000000"
 
 
-def goals_are_ordinary(spec: BehaviorSpec, network: NetworkSettings) -> str:
-    """Why goals have no effect of their own, as in ML-Agents: all are sets of entities. "" where they have one."""
-    goals = [seen for seen in spec.observations if seen.is_goal]
-    is_hyper = network.goal_conditioning_type != "none"
-    if not goals or not is_hyper or any(goal.kind != "entities" for goal in goals):
-        return ""
-    text = "a set of entities cannot compute the weights of a layer and is used as an ordinary observation"
-    return f"goal {', '.join(goal.name for goal in goals)}: {text}, as under {_NO_CONDITIONING}"
-
-
-def goal_warning(spec: BehaviorSpec, network: NetworkSettings, num_parameters: int, is_chosen: bool) -> str | None:
+def goal_note(
+    spec: BehaviorSpec, network: NetworkSettings, num_parameters: int, is_chosen: bool
+) -> tuple[LogLevel, str] | None:
     """What a user should know about a behavior's goals, if anything. is_chosen: the file sets how they are used."""
     goals = [seen for seen in spec.observations if seen.is_goal]
-    if not goals or network.goal_conditioning_type == "none" or is_chosen or goals_are_ordinary(spec, network):
+    if not goals or network.goal_conditioning_type == "none":
         return None
     names = ", ".join(goal.name for goal in goals)
-    return (
+    if all(goal.kind == "entities" for goal in goals):  # as in ML-Agents
+        text = "a set of entities cannot compute the weights of a layer and is used as an ordinary observation"
+        return "warning" if is_chosen else "info", f"goal {names}: {text}, as under {_NO_CONDITIONING}"
+    if is_chosen:
+        return None
+    return "warning", (
         f"goal {names}: the default goal_conditioning_type, hyper, computes the weights of a layer from it:"
         f" {num_parameters:,} parameters in all, and training is many times slower. Write {_NO_CONDITIONING} to make"
         " it an ordinary observation, or goal_conditioning_type: hyper to keep it without this warning"

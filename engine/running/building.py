@@ -28,8 +28,7 @@ from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.running.announcements import (
     describe,
-    goal_warning,
-    goals_are_ordinary,
+    goal_note,
     max_steps_reached,
     not_there_yet,
     save_traceback,
@@ -347,11 +346,10 @@ class Builder:
             self._bus.log("info", spec.name, note)
         key, has = ("network_settings", "goal_conditioning_type"), self._config.source.has
         is_chosen = has(("behaviors", spec.name, *key)) or has(("default_settings", *key))
-        if self._is_training and (note := goals_are_ordinary(spec, config.network_settings)):
-            self._bus.log("warning" if is_chosen else "info", spec.name, note)
-        warning = goal_warning(spec, config.network_settings, num_parameters, is_chosen)
-        if warning is not None and self._is_training:
-            self._bus.log("warning", spec.name, warning)
+        noted = goal_note(spec, config.network_settings, num_parameters, is_chosen)
+        if noted is not None and self._is_training:
+            level, text = noted
+            self._bus.log(level, spec.name, text)
 
     def _evaluator(self, spec: BehaviorSpec, place: Place, config: BehaviorConfig, index: int) -> Evaluator | None:
         settings, source = config.evaluation, place.source
