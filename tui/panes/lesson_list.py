@@ -11,7 +11,16 @@ from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, labeled, line
 from rl_tui.tui.drawing.text import count, left, time_of_day
 from rl_tui.tui.panes.base import Frame, Pane
-from rl_tui.tui.panes.lesson_words import Condition, condition_line, conditions, lesson_name, lessons_of, missing
+from rl_tui.tui.panes.lesson_words import (
+    Condition,
+    condition_line,
+    conditions,
+    is_last,
+    lesson_name,
+    lessons_of,
+    missing,
+    stays,
+)
 from rl_tui.tui.panes.list import Entry, ListPane
 
 COLUMNS = (  # by the width of a row in cells; below 90 only a bar says how far it is to the next lesson
@@ -134,9 +143,9 @@ def _row(name: str, status: ParameterStatus, glyphs: Glyphs, width: int) -> Line
 def _to_next(status: ParameterStatus, width: int, glyphs: Glyphs) -> Line:
     found = missing(status)
     if found is None:
-        is_last = status.kind == "lessons" and status.lesson == status.num_lessons
-        words = {"lessons": "last lesson" if is_last else "stays", "sampler": "new every episode"}.get(status.kind, "")
-        return line(Span(words if len(words) <= width else "", "good" if is_last else "dim"))
+        words = "last lesson" if is_last(status) else "stays" if stays(status) else ""
+        words = "new every episode" if status.kind == "sampler" else words
+        return line(Span(words if len(words) <= width else "", "good" if is_last(status) else "dim"))
     if width < NEXT_WIDTH + PERCENT_WIDTH:
         return condition_line(Condition("", found.share), 0, width - PERCENT_WIDTH, glyphs)
     return condition_line(found, NEXT_WIDTH, min(LONGEST_BAR, width - NEXT_WIDTH - PERCENT_WIDTH), glyphs)
@@ -150,7 +159,7 @@ def _lesson_words(status: ParameterStatus) -> str:
     if status.kind != "lessons":
         return lesson_name(status)
     name = f' "{safe_text(status.name)}"' if status.name else ""
-    last = ", the last" if status.lesson == status.num_lessons else "" if status.measure else ", which stays"
+    last = ", the last" if is_last(status) else ", which stays" if stays(status) else ""
     return f"{status.lesson} of {status.num_lessons}{name}{last}"
 
 

@@ -32,6 +32,16 @@ def lesson_name(status: ParameterStatus) -> str:
     return f"{status.lesson}/{status.num_lessons}{name}"
 
 
+def is_last(status: ParameterStatus) -> bool:
+    """Whether it is at the last of its lessons."""
+    return status.kind == "lessons" and status.lesson == status.num_lessons
+
+
+def stays(status: ParameterStatus) -> bool:
+    """Whether another lesson follows, but never by itself: the run only plays."""
+    return status.kind == "lessons" and not status.measure and not is_last(status)
+
+
 def conditions(status: ParameterStatus) -> list[Condition]:
     """Those that its lesson must meet, first the measure; none without a next lesson."""
     if not status.measure:

@@ -10,7 +10,7 @@ from rl_tui.engine.session.view import RunView
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.lesson_chart import LessonChart
 from rl_tui.tui.panes.lesson_list import LessonDetails, LessonList, ending
-from rl_tui.tui.panes.lesson_words import lessons_of
+from rl_tui.tui.panes.lesson_words import lessons_of, stays
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.confirm import ConfirmScreen
 from rl_tui.tui.screens.context import Context
@@ -88,8 +88,7 @@ def consequences(name: str, status: ParameterStatus, lesson: int, view: RunView)
     rows = [f"From lesson {status.lesson}{now} to lesson {lesson}{then}, from each agent's next episode on."]
     if status.require_reset:
         rows.append("All environments are reset; episodes that have not ended are truncated.")
-    stays = not status.measure and status.lesson < status.num_lessons
-    if lesson < status.lesson and not stays:
+    if lesson < status.lesson and not stays(status):
         rows.append("It goes forward again by itself whenever a lesson's condition is met.")
     elif status.measure:
         rows.append(f"By itself it would change {ending(status).partition(';')[0]}.")
