@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from rl_tui.engine.storage.archive import Archive
@@ -21,6 +22,7 @@ from rl_tui.tui.screens.evaluation import EvaluationPane, EvaluationScreen
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
 from rl_tui.tui.terminal import relaunch
+from tests.sampling.driving import survivors
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import record
@@ -170,9 +172,10 @@ PLAYER = """
 import signal, sys, time
 if len(sys.argv) > 3:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-print("5 of 9 episodes, mean 3 so far", flush=True)
 if sys.argv[1] == "forever":
     open(sys.argv[2], "w").write(str(__import__("os").getpid()))
+print("5 of 9 episodes, mean 3 so far", flush=True)
+if sys.argv[1] == "forever":
     time.sleep(600)
 print("mean 7\\nstd 1")
 sys.exit(int(sys.argv[1]))
@@ -201,22 +204,18 @@ async def test_evaluation_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) ->
         await screen.until("exit code 3")
 
 
-async def ends(process_id: str) -> bool:
-    """Whether the process is gone within ten seconds."""
-    process = Path(f"/proc/{process_id}")
-    for _ in range(500):
-        if not process.exists() or "zombie" in (process / "status").read_text():
-            return True
-        await asyncio.sleep(0.02)
-    return False
+def played(folder: Path) -> psutil.Process:
+    """The process that plays forever."""
+    return psutil.Process(int((folder / "pid").read_text()))
 
 
 async def test_escape_cancels_the_evaluation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         await evaluating(screen, monkeypatch, "forever", str(tmp_path / "pid"))
         assert "cancel" in await screen.until("5 of 9 episodes")
+        process = played(tmp_path)
         await screen.press("escape")
-        assert await ends((tmp_path / "pid").read_text())
+        assert await asyncio.to_thread(survivors, [process], 10.0) == []
 
 
 @pytest.mark.parametrize("more", [(), ("ignores SIGTERM",)])
@@ -226,8 +225,9 @@ async def test_leaving_ends_the_evaluation_and_its_pipe(
     async with Driven(scenes.healthy(1).view()) as screen:
         await evaluating(screen, monkeypatch, "forever", str(tmp_path / "pid"), *more)
         await screen.until("5 of 9 episodes")
+        process = played(tmp_path)
     gc.collect()  # a pipe left open warns here
-    assert await ends((tmp_path / "pid").read_text())
+    assert await asyncio.to_thread(survivors, [process], 10.0) == []
 
 
 @pytest.fixture
