@@ -1,4 +1,5 @@
 # The two commands a newcomer needs: `make run` and `make test`. Everything else is for developers.
+#   make test-slow                             the tests that take long, which `make test` leaves out and CI runs
 #   make run ARGS="--no-ui --run-id first"     further flags for rl-tui
 #   make run CONFIG=config/ppo/Acrobot.yaml    another configuration
 #   make run TORCH=cpu                         torch without CUDA, the default on Linux without an NVIDIA driver
@@ -22,7 +23,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # would compile all 12,000 of them, and the hundred programs that the tests start would each compile the project.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run shell test test-all check unit bench faults gpu screenshots clean
+.PHONY: run shell test test-all test-slow check unit bench faults gpu screenshots clean
 
 run: $(VENV)/.ready
 	@$(BIN)/rl-tui $(CONFIG) $(ARGS)
@@ -56,6 +57,9 @@ check: $(VENV)/.ready-dev
 # Three at once on two cores: a third of the time tests wait, for terminals and processes.
 unit: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
+
+test-slow: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest -m "slow and not faults and not gpu" -n 3 --dist worksteal --timeout 600 $(ARGS)
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python -m tests.benchmarks.startup
