@@ -109,6 +109,9 @@ class BehaviorConfig(Settings):
         default_factory=list, description="What is also written to policies/, besides the ONNX file for Unity."
     )
     throughput_interval: Interval = Field(OFF, description="Steps between two measurements of the speed; -1: none.")
+    checkpoint_seconds: Interval = Field(
+        600, description="Seconds until what was learned is saved in any case; one such checkpoint is kept; -1: never."
+    )
 
     @classmethod
     def known_synonyms(cls) -> Mapping[str, str]:

@@ -301,7 +301,7 @@ def _suspicious_in_behavior(config: RunConfig, path: KeyPath, behavior: Behavior
     if behavior.summary_freq == OFF:
         text = "no summaries: curves of statistics stay empty, and no warning says that learning goes wrong"
         yield Diagnostic((*path, "summary_freq"), text)
-    if behavior.checkpoint_interval == OFF:
+    if behavior.checkpoint_interval == behavior.checkpoint_seconds == OFF:
         text = "no checkpoint before the end: a crash or a power cut then loses everything since the start"
         yield Diagnostic((*path, "checkpoint_interval"), text)
     memory, horizon = behavior.network_settings.memory, behavior.time_horizon

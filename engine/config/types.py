@@ -134,7 +134,7 @@ Interval: TypeAlias = Annotated[
     BeforeValidator(_interval),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": OFF}]}),
 ]
-"""Steps from one time to the next, OFF for never."""
+"""Steps, or seconds, from one time to the next; OFF for never."""
 Positive: TypeAlias = Annotated[float, Field(gt=0)]
 NotNegative: TypeAlias = Annotated[float, Field(ge=0)]
 Fraction: TypeAlias = Annotated[float, Field(ge=0, le=1)]

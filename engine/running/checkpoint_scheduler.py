@@ -13,7 +13,7 @@ from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.hyperparameters import HYPERPARAMETERS, LiveHyperparameters
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.saver import SaveJob, Saver
-from rl_tui.engine.running.triggers import Trigger
+from rl_tui.engine.running.triggers import SaveDeadline, Trigger
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.specs import State
@@ -32,7 +32,7 @@ class SaveContext:
 class CheckpointScheduler:
     """Used in its learner's thread. Copies what the trainer has learned for the saver, when due or requested.
 
-    triggers: for checkpoints and for exports; both fire `offer_due`.
+    triggers: for checkpoints and for exports; both fire `offer_due`. deadline: of the checkpoints by the clock.
     """
 
     def __init__(
@@ -43,9 +43,10 @@ class CheckpointScheduler:
         hyperparameters: LiveHyperparameters,
         saver: Saver,
         bus: EventBus,
+        clock: Callable[[], float],
         lessons: Lessons | None = None,
     ):
-        """Raises PluginError for a trainer whose state cannot be saved."""
+        """Raises PluginError for a trainer whose state cannot be saved. clock: as of SaveDeadline."""
         self._behavior = behavior
         self._config = config
         self._trainer = trainer
@@ -54,6 +55,7 @@ class CheckpointScheduler:
         self._bus = bus
         self._lessons = lessons
         self.triggers = Trigger(config.checkpoint_interval), Trigger(config.export_interval or OFF)
+        self.deadline = SaveDeadline(config.checkpoint_seconds, clock)
         if trainer.is_installed:
             trainer.state()  # what cannot be saved is not trained
 
@@ -67,7 +69,16 @@ class CheckpointScheduler:
             return False
         for trigger in self.triggers:
             trigger.restart(at.step)
+        if saves:
+            self.deadline.restart()
         return True
+
+    def offer_by_clock(self, at: SaveContext) -> None:
+        """Offer a checkpoint that replaces the last one by the clock; while another job waits, none."""
+        if not self._saver.has_room:
+            return
+        if self._saver.offer(self._job(at, "clock", with_export=self._exports_with_checkpoints)):
+            self.deadline.restart()
 
     def put_requested(self, at: SaveContext, on_done: Callable[[bool, str], None], with_state: bool) -> None:
         """Submit what the user requested: a checkpoint, or else an export."""

@@ -80,7 +80,7 @@ class Learner:
         self._report = report
         self._summaries = SummaryReporter(settings, bus)
         self._scheduler = CheckpointScheduler(
-            self.behavior, config, self._checked, self.hyperparameters, saver, bus, settings.lessons
+            self.behavior, config, self._checked, self.hyperparameters, saver, bus, settings.clock, settings.lessons
         )
         self._evaluations = Trigger(OFF if evaluator is None else evaluator.interval, at_end=True)
         self._summary = Trigger(config.summary_freq)
@@ -125,6 +125,7 @@ class Learner:
             self.evaluator.restart()
         for trigger, _ in self._periodic():
             trigger.restart(step)
+        self._scheduler.deadline.restart()
         self._look_ahead()
 
     @property
@@ -216,6 +217,9 @@ class Learner:
         self.update_seconds += time.perf_counter() - start
         if self.step >= self._due_at or self.is_finished:
             self._do_what_is_due(should_continue)
+        may_save = self._has_updated and self._is_learning and self.failure is None
+        if may_save and self._scheduler.deadline.falls_before_next_update():
+            self._scheduler.offer_by_clock(self._save_context)
 
     def _do_what_is_due(self, should_continue: Callable[[], bool]) -> None:
         for trigger, action in self._periodic(should_continue):

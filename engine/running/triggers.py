@@ -49,3 +49,26 @@ class Trigger(Generic[At]):
 
     def _newest(self, at: At) -> At:
         return at if self._by_clock else at - at % self._interval
+
+
+class SaveDeadline:
+    """When what was learned must be saved, so that it is never older than `seconds`; OFF for never.
+
+    clock: seconds while the run was not paused.
+    """
+
+    def __init__(self, seconds: int, clock: Callable[[], float]):
+        self._clock = clock
+        self._trigger: Trigger[float] = Trigger(seconds, by_clock=True)
+        self._updated_at = 0.0
+        self.restart()
+
+    def restart(self) -> None:
+        """All that was learned is saved."""
+        self._updated_at = self._clock()
+        self._trigger.restart(self._updated_at)
+
+    def falls_before_next_update(self) -> bool:
+        """Whether the next update would be too late, if it takes as long as this one. Called once after each."""
+        before, self._updated_at = self._updated_at, self._clock()
+        return self._trigger.is_due(2 * self._updated_at - before)

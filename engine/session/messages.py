@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from rl_tui.engine.session.states import BehaviorState, RunState
 
-CheckpointReason: TypeAlias = Literal["interval", "asked", "final", "interrupted", "error"]
+CheckpointReason: TypeAlias = Literal["interval", "clock", "asked", "final", "interrupted", "error"]
 WaitsFor: TypeAlias = Literal["environment", "update", "evaluation"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 StopMode: TypeAlias = Literal["checkpoint", "now"]
@@ -195,7 +195,7 @@ class CheckpointFailed:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRemoved:
-    """A checkpoint can no longer be resumed: removed because of keep_checkpoints, or set aside by a roll back."""
+    """A checkpoint can no longer be resumed: removed for a newer one, or set aside by a roll back."""
 
     behavior: str
     step: int

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from rl_tui.engine.errors import CheckpointError, NonFiniteError
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.session.returns import best_checkpoint
-from rl_tui.engine.specs import BehaviorSpec, Json, State
+from rl_tui.engine.specs import BehaviorSpec, State
 from rl_tui.engine.storage.behavior_folder import file_name
 from rl_tui.engine.storage.checkpoint_format import Checkpoint, describe, encode, encode_manifest, read
 from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
 from rl_tui.engine.storage.file_names import ABANDONED_CHECKPOINTS, CHECKPOINTS, MANIFEST
 from rl_tui.engine.version import VERSION
 
+BY_CLOCK: CheckpointReason = "clock"
 _NAMED_DIFFERENCES = 6  # enough to see which network they are of
 
 
@@ -43,7 +44,8 @@ class CheckpointStore:
     the same step was saved again with other values.
 
     One writer at a time: the saver thread of the process that holds the run's lock. Any process may read.
-    keep: how many of the newest to keep, besides the best; zero or less keeps all.
+    keep: how many of the newest to keep, besides the best; zero or less keeps all. Those saved by the clock do not
+    count: the newest of them is kept.
     """
 
     def __init__(self, folder: Path, name: str, keep: int, spec: BehaviorSpec | None = None, disk: Disk = DISK):
@@ -75,19 +77,20 @@ class CheckpointStore:
         """Publish one checkpoint and return its folder; every byte is then on the medium and was read back.
 
         A valid checkpoint of that step with the same values is returned unchanged; one with other values (for example
-        after a hyperparameter was changed) stays, and the new one gets a number after its step. Raises NonFiniteError
-        when the state holds NaN or infinity, and CheckpointError, its cause an OSError, when the disk refuses. Earlier
-        checkpoints are then untouched, and nothing of the new one is left.
+        after a hyperparameter was changed), or one by the clock, which is soon removed, stays, and the new one gets a
+        number after its step. Raises NonFiniteError when the state holds NaN or infinity, and CheckpointError, its
+        cause an OSError, when the disk refuses. Earlier checkpoints are then untouched, and nothing of the new one is
+        left.
         """
         self.open()
         path = self._newest_of(step)
         known_return = mean_return if mean_return is not None and math.isfinite(mean_return) else None
         checkpoint = Checkpoint(path, self.name, step, known_return, reason, time.time(), VERSION, self._spec, 0)
         try:
-            values = self._values_at(path)
-            if values is not None and values != json.loads(json.dumps(state.values)):
-                path, values = self._path(step, self._order(path)[1] + 1), None
-            if values is None:
+            found = self._found_at(path)
+            if found is not None and not _stands_for(found, state, reason):
+                path, found = self._path(step, self._order(path)[1] + 1), None
+            if found is None:
                 self._publish(path, encode(checkpoint, state))
         except NonFiniteError as error:
             raise NonFiniteError(f"{path}: not written, {error}") from error
@@ -98,14 +101,16 @@ class CheckpointStore:
         return path
 
     def prune(self, listed: tuple[Checkpoint, ...] | None = None) -> tuple[Checkpoint, ...]:
-        """Remove the oldest beyond `keep`, never the best, and return those removed. Raises CheckpointError.
+        """Remove the oldest beyond `keep`, never the best, and all by the clock but the newest; return those removed.
 
-        listed: the result of `list` where it is known, so that nothing is read again.
+        Raises CheckpointError. listed: the result of `list` where it is known, so that nothing is read again.
         """
         listed = self.list() if listed is None else listed
-        best = best_checkpoint(listed)
-        extra = listed[: max(len(listed) - self._keep, 0)] if self._keep > 0 else ()
-        removed = tuple(checkpoint for checkpoint in extra if checkpoint is not best)
+        by_clock = [checkpoint for checkpoint in listed if checkpoint.reason == BY_CLOCK]
+        others = [checkpoint for checkpoint in listed if checkpoint.reason != BY_CLOCK]
+        best = best_checkpoint(others)
+        extra = others[: max(len(others) - self._keep, 0)] if self._keep > 0 else []
+        removed = (*by_clock[:-1], *(checkpoint for checkpoint in extra if checkpoint is not best))
         for checkpoint in removed:
             try:
                 self._discard(checkpoint.path)
@@ -203,17 +208,17 @@ class CheckpointStore:
         published = [path for path in self._published() if self.step_of(path) == step]
         return published[-1] if published else self._path(step, 1)
 
-    def _values_at(self, path: Path) -> dict[str, Json] | None:
-        """The values of a valid checkpoint, which is then durable; an invalid one is removed."""
+    def _found_at(self, path: Path) -> tuple[State, Checkpoint] | None:
+        """A valid checkpoint, which is then durable; an invalid one is removed."""
         if not os.path.lexists(path):
             return None
         try:
-            values = self.load(path)[0].values
+            found = self.load(path)
         except CheckpointError:
             self._discard(path)
             return None
         self._disk.sync(self.folder)  # its writer may have been killed between rename and sync
-        return values
+        return found
 
     def _move(self, path: Path, target: Path) -> None:
         try:
@@ -249,6 +254,12 @@ class CheckpointStore:
         self._disk.rename(path, leftover)
         self._disk.sync(self.folder)
         remove_tree(leftover, self._disk)
+
+
+def _stands_for(found: tuple[State, Checkpoint], state: State, reason: CheckpointReason) -> bool:
+    """Whether a checkpoint of the same step need not be written again for that reason."""
+    values = json.loads(json.dumps(state.values))
+    return found[0].values == values and (found[1].reason != BY_CLOCK or reason == BY_CLOCK)
 
 
 def trained_behaviors(run: Path) -> tuple[str, ...]:

@@ -252,7 +252,10 @@ def test_evaluations_and_exports_are_off_unless_written() -> None:
 
 
 def test_checkpoints_may_be_left_to_the_end() -> None:
-    config = parse("behaviors:\n  A: {checkpoint_interval: -1}\n")
+    by_clock = parse("behaviors:\n  A: {checkpoint_interval: -1}\n")
+    assert by_clock.behaviors["A"].checkpoint_seconds == 600
+    assert list_warnings(by_clock) == []
+    config = parse("behaviors:\n  A: {checkpoint_interval: -1, checkpoint_seconds: -1}\n")
     assert config.behaviors["A"].checkpoint_interval == -1
     assert list_warnings(config) == [
         (
@@ -262,7 +265,14 @@ def test_checkpoints_may_be_left_to_the_end() -> None:
     ]
 
 
-INTERVALS = ("checkpoint_interval", "summary_freq", "export_interval", "throughput_interval", "evaluation.interval")
+INTERVALS = (
+    "checkpoint_interval",
+    "checkpoint_seconds",
+    "summary_freq",
+    "export_interval",
+    "throughput_interval",
+    "evaluation.interval",
+)
 
 
 @pytest.mark.parametrize("key", INTERVALS)
@@ -284,13 +294,14 @@ def test_a_run_without_summaries_has_a_warning() -> None:
 def test_additions_follow_the_settings_of_mlagents_in_the_written_file() -> None:
     text = "behaviors: {A: {trainer_type: sac, evaluation: {}, hyperparameters: {prioritized_replay: {}}}}"
     behavior = parse(text).model_dump()["behaviors"]["A"]
-    assert list(behavior)[-6:] == [
+    assert list(behavior)[-7:] == [
         "behavioral_cloning",
         "normalize_reward",
         "evaluation",
         "export_interval",
         "export_policies",
         "throughput_interval",
+        "checkpoint_seconds",
     ]
     assert list(behavior["hyperparameters"])[9:] == [
         "reward_signal_steps_per_update",

@@ -246,6 +246,7 @@ behaviors:
     network_settings: {memory: {sequence_length: 65}}
   D:
     checkpoint_interval: -1
+    checkpoint_seconds: -1
   E:
     trainer_type: sac
     hyperparameters: {buffer_init_steps: 1000}
@@ -276,11 +277,11 @@ environment_parameters:
             "a crash or a power cut then loses everything since the start"
         ),
         (
-            "16:42: behaviors.E.hyperparameters.buffer_init_steps: "
+            "17:42: behaviors.E.hyperparameters.buffer_init_steps: "
             "should be less than max_steps (1000), or nothing is learned, got 1000"
         ),
-        f"21:63: {lessons}[0].completion_criteria.behavior: not a key under behaviors, the lesson never ends.",
-        f"22:31: {lessons}[1].completion_criteria: ignored: nothing follows the last lesson",
+        f"22:63: {lessons}[0].completion_criteria.behavior: not a key under behaviors, the lesson never ends.",
+        f"23:31: {lessons}[1].completion_criteria: ignored: nothing follows the last lesson",
     ]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.session.messages import BehaviorStarted, CheckpointSaved, MetricsReported, RunStateChanged
-from tests.end_to_end.program import events_of, finish, start
+from tests.end_to_end.program import events_of, finish, read_until, start
 
 INTERVAL = 400
 ROLLOUT = 64  # steps between two updates, which is when a checkpoint is due
@@ -96,6 +96,27 @@ def test_a_run_that_is_killed_at_random_moments_loses_at_most_an_interval_each_t
     assert [event for event in events if isinstance(event, CheckpointSaved)][-1].step >= kills * 600
     assert events[-1] == RunStateChanged("finished", "", 0)
     assert any(isinstance(event, MetricsReported) for event in events)
+
+
+@pytest.mark.faults
+def test_a_run_that_is_killed_before_its_interval_continues_from_a_checkpoint_by_the_clock(tmp_path: Path) -> None:
+    settings = CONFIGURATION.replace(f"interval: {INTERVAL}", "seconds: 1").replace("1500", "100000")
+    (tmp_path / "slow.yaml").write_text(settings)
+    (tmp_path / "slow_line.py").write_text(SLOW_LINE)
+    process = start("slow.yaml", "--no-ui", folder=tmp_path)
+    said = read_until(process, r"removed the checkpoint .*\n")  # a second one has replaced it
+    process.kill()
+    said += finish(process)[1]
+    steps = [int(step) for step in re.findall(r"saved checkpoint at step (\d+): .*\(clock", said)]
+    checkpoints = tmp_path / "results/slow/Slow/checkpoints"
+    assert checkpoints / f"Slow-{steps[-1]}" in checkpoints.iterdir()
+    again = start("slow.yaml", "--no-ui", "--resume", folder=tmp_path)
+    begun = re.search(r"from step (\d+) of", read_until(again, "from step .*\n"))
+    again.terminate()
+    assert finish(again)[0] == 143
+    assert begun is not None
+    assert int(begun[1]) >= steps[-1]
+    assert len(list(checkpoints.iterdir())) == 2, "the newest by the clock, and the last one"
 
 
 def attempt(folder: Path, flags: tuple[str, ...], moment: str, delay: float) -> Attempt:

@@ -58,6 +58,7 @@ class Bench:
     """A saver over real files, without a thread, and a learner that feeds it."""
 
     def __init__(self, folder: Path, disk: Disk | None = None, **settings: object) -> None:
+        self.seconds = 1000.0  # what the learner's clock shows
         (folder / "Walker").mkdir()
         self.bus = EventBus()
         self.mail = self.bus.subscribe()
@@ -69,7 +70,7 @@ class Bench:
         files = {"Walker": Files(place, store, exporter, config.export_interval is not None)}
         self.saver = Saver(files, self.bus, lambda _: None)
         self.trainer = PPOTrainer(SPEC, config, 1, torch.device("cpu"))
-        learner = LearnerSettings("Walker", config, True, 0.0)
+        learner = LearnerSettings("Walker", config, True, 0.0, clock=lambda: self.seconds)
         self.learner = Learner(learner, self.trainer, self.saver, self.bus, self.report, 0, State())
 
     def train(self, num_rows: int, value: float = 1.0) -> None:
@@ -121,6 +122,89 @@ def test_interval_save_that_finds_no_room_waits_for_the_next_update(tmp_path: Pa
     assert bench.saver.has_room
     bench.train(60)
     assert saved_steps(bench.write()) == [198]
+
+
+def test_what_was_learned_is_saved_by_the_clock_before_it_is_older_than_that(tmp_path: Path) -> None:
+    """The newest such checkpoint is kept, with its policy, besides the others."""
+    bench = Bench(tmp_path, checkpoint_seconds=600, keep_checkpoints=1, max_steps=1000)
+    events, saved_at = list[Event](), list[int]()
+    for update in range(1, 13):
+        bench.seconds += 170
+        bench.train(64)
+        if update == 8:
+            bench.saver.has_ended = False  # it would refuse this one, for which no thread waits here
+            bench.learner.commands.append(SaveCheckpoint())
+            bench.learner.serve()
+        new = bench.write()
+        saved_at += [update for event in new if isinstance(event, CheckpointSaved)]
+        events += new
+    saved = [event for event in events if isinstance(event, CheckpointSaved)]
+    assert saved_at == [3, 6, 8, 9, 12], "a fourth update would come after 680 seconds"
+    assert [event.reason for event in saved] == ["clock", "clock", "asked", "clock", "clock"]
+    kept = [event.path for event in (saved[2], saved[-1])]
+    assert sorted(map(str, (tmp_path / "Walker/checkpoints").iterdir())) == kept
+    assert [path.stem for path in sorted((tmp_path / "Walker").glob("*.onnx"))] == ["Walker-512", "Walker-768"]
+
+
+def test_a_checkpoint_at_an_interval_of_steps_is_as_good_as_one_by_the_clock(tmp_path: Path) -> None:
+    bench, events = Bench(tmp_path, checkpoint_seconds=100, checkpoint_interval=192), list[Event]()
+    for _ in range(5):
+        bench.seconds += 40
+        bench.train(64)
+        events += bench.write()
+    saved = [(event.step, event.reason) for event in events if isinstance(event, CheckpointSaved)]
+    assert saved == [(128, "clock"), (192, "interval"), (320, "clock")]
+
+
+@pytest.mark.parametrize("seconds", [-1, 600])
+def test_nothing_is_saved_by_the_clock_between_updates_at_the_end_or_where_it_is_off(
+    tmp_path: Path, seconds: int
+) -> None:
+    bench = Bench(tmp_path, checkpoint_seconds=seconds, max_steps=128)
+    bench.seconds += 10_000
+    bench.train(40)
+    assert bench.saver.has_room, "no update yet"
+    if seconds == -1:
+        bench.train(24)
+        assert bench.saver.has_room
+    (tmp_path / "end").mkdir()
+    bench = Bench(tmp_path / "end", checkpoint_seconds=seconds, max_steps=64)
+    bench.seconds += 10_000
+    bench.train(64)
+    assert bench.saver.has_room, "the end is saved by itself"
+
+
+def test_one_by_the_clock_that_finds_no_room_comes_with_the_next_update(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, checkpoint_seconds=600)
+    assert bench.saver.offer(bench.job(1))
+    for _ in range(2):
+        bench.seconds += 600
+        bench.train(64)
+        bench.write()
+        assert [event.step for event in bench.saver.listed("Walker")] in ([1], [1, 128])
+    assert [event.step for event in bench.saver.listed("Walker")] == [1, 128]
+
+
+def test_a_behavior_rolls_back_to_a_checkpoint_by_the_clock_and_counts_its_time_from_there(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, checkpoint_seconds=600)
+    thread = threading.Thread(target=bench.saver.main, daemon=True)
+    thread.start()
+    bench.seconds += 500
+    bench.train(64)
+    before = bench.trainer.state().tensors
+    bench.seconds += 50
+    bench.train(64)
+    bench.learner.commands.append(RollBack("Walker", str(tmp_path / "Walker/checkpoints/Walker-64")))
+    bench.learner.serve()
+    assert (bench.learner.step, [ok for _, ok in bench.outcomes]) == (64, [True])
+    after = bench.trainer.state().tensors
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    for _ in range(6):
+        bench.seconds += 110
+        bench.learner.learn_from(block(64, 1.0, bench.learner.weights.version), State())
+    bench.saver.end()
+    thread.join(DEADLINE_SECONDS)
+    assert [checkpoint.step for checkpoint in bench.saver.listed("Walker")] == [64 + 5 * 64]
 
 
 def test_policies_are_exported_at_an_interval_of_their_own_and_outlive_their_checkpoints(tmp_path: Path) -> None:

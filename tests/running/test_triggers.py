@@ -147,7 +147,8 @@ def test_exports_go_with_their_checkpoint_where_they_came_with_it(tmp_path: Path
 
 
 def test_without_an_interval_there_is_one_checkpoint_at_the_end_and_a_warning_at_the_start(tmp_path: Path) -> None:
-    config = configuration(tmp_path, {"Walker": behavior(checkpoint_interval=-1, max_steps=1024)})
+    settings = {"checkpoint_interval": -1, "checkpoint_seconds": -1}
+    config = configuration(tmp_path, {"Walker": behavior(**settings, max_steps=1024)})
     run = run_to_end(config)
     assert [event.reason for event in run.of(CheckpointSaved)] == ["final"]
     warning = next(event.message for event in run.of(LogEmitted) if "checkpoint_interval" in event.message)

@@ -124,6 +124,29 @@ def test_of_equal_returns_the_newest_is_the_best(tmp_path: Path) -> None:
     assert [checkpoint.step for checkpoint in store.list()] == [3]
 
 
+@pytest.mark.parametrize("keep", [1, 0])
+def test_of_those_by_the_clock_the_newest_is_kept_and_takes_no_other_ones_place(tmp_path: Path, keep: int) -> None:
+    """Not even the best of them: else one that is to be kept for its return could go for one that is not."""
+    store = a_store(tmp_path, keep)
+    saves = ((1, 90.0, "interval"), (2, 95.0, "clock"), (3, 10.0, "interval"), (4, 5.0, "clock"), (5, None, "clock"))
+    for step, mean_return, reason in saves:
+        store.save(step, a_state(), mean_return, reason)  # type: ignore[arg-type] # a literal
+        store.prune()
+    assert [checkpoint.step for checkpoint in store.list()] == [1, 3, 5]
+    assert store.newest_valid().path == store.folder / "Walker-5"
+
+
+def test_a_step_saved_by_the_clock_is_saved_again_where_it_is_to_be_kept(tmp_path: Path) -> None:
+    store = a_store(tmp_path, keep=1)
+    for step, reason in ((5, "clock"), (5, "clock"), (5, "asked"), (5, "final"), (5, "clock"), (6, "clock")):
+        store.save(step, a_state(), None, reason)  # type: ignore[arg-type] # a literal
+        store.prune()
+    assert [(checkpoint.path.name, checkpoint.reason) for checkpoint in store.list()] == [
+        ("Walker-5.2", "asked"),
+        ("Walker-6", "clock"),
+    ]
+
+
 @pytest.mark.parametrize("keep", [0, -1])
 def test_keeping_zero_or_less_keeps_all(tmp_path: Path, keep: int) -> None:
     store = a_store(tmp_path, keep)

@@ -85,7 +85,7 @@ class CheckpointDetails(Pane):
             return [line(Span(" no checkpoint is selected", "dim"))]
         at, saved = found
         best = ", the best" if saved is behavior.best_checkpoint else ""
-        why = f"{saved.reason}{best}"
+        why = f"{saved.reason}{best}" + (", until the next one by the clock" if saved.reason == "clock" else "")
         rows = [
             ("saved", f"{time_of_day(at)}, {duration(frame.time - at)} ago, in {saved.seconds:.1f}s: {why}"),
             ("step", f"{saved.step:,} of {behavior.max_steps:,}" if behavior.max_steps else f"{saved.step:,}"),

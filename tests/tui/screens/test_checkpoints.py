@@ -75,6 +75,19 @@ async def test_details_show_rank_export_and_what_going_back_would_cost(size: tup
         assert "not exported at this step" in await screen.text()
 
 
+@pytest.mark.parametrize("size", SIZES)
+async def test_one_saved_by_the_clock_says_that_the_next_one_replaces_it(size: tuple[int, int]) -> None:
+    async with Driven(several().view(), size, opened="checkpoints") as screen:
+        path = "results/walker-ppo/Walker/checkpoints/Walker-160000"
+        text = await screen.publish(CheckpointSaved("Walker", 160_000, path, "clock", 100.0, False, 9, 0.1))
+        (row,) = [line for line in text.splitlines() if "160k" in line]
+        assert "clock" in row
+        await screen.press("up")
+        words = " ".join((await screen.text()).split())
+        assert "clock, until the next one by the clock" in words
+        assert "160k" not in await screen.publish(CheckpointRemoved("Walker", 160_000, path))
+
+
 async def test_small_terminal_leaves_room_for_more_than_one_checkpoint() -> None:
     async with Driven(several().view(), (60, 15), opened="checkpoints") as screen:
         text = await screen.text()
