@@ -22,12 +22,14 @@ from rl_tui.engine.session.messages import (
     Event,
     ProgressReported,
     RunStarted,
+    SaveCheckpoint,
+    Stop,
 )
 from rl_tui.tui.cli import main, why_headless
 from rl_tui.tui.command_line.command_arguments import parse_check
 from rl_tui.tui.command_line.configuration import find_config
 from rl_tui.tui.command_line.train_arguments import NO_CONFIG, ScreenOptions, parse_train_arguments, screen_flags
-from rl_tui.tui.terminal.signals import StopSignals
+from rl_tui.tui.terminal.signals import RunSignals
 from rl_tui.tui.terminal.streams import write_stderr
 
 ROOT = Path(__file__).parent.parent
@@ -661,27 +663,41 @@ def test_only_a_regular_file_is_replaced_by_an_upgraded_one(kind: str, tmp_path:
 
 
 def test_first_signal_saves_and_second_leaves_at_once() -> None:
-    with StopSignals() as signals:
+    with RunSignals() as signals:
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGINT)
-        stops = [(stop.mode, stop.exit_code) for stop in signals.pop_stops()]
+        stops = [(each.mode, each.exit_code) for each in signals.pop_commands() if isinstance(each, Stop)]
     assert stops == [("checkpoint", 143), ("now", 130)]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_sigterm_that_comes_twice_at_once_is_one_request() -> None:
     """From the scheduler, and from the job's script that forwards it."""
-    with StopSignals() as signals:
+    with RunSignals() as signals:
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)
-        assert [stop.mode for stop in signals.pop_stops()] == ["checkpoint"]
+        assert len(signals.pop_commands()) == 1
+
+
+def test_sigusr1_saves_a_checkpoint_and_sigusr2_does_nothing_but_a_line() -> None:
+    with RunSignals() as signals:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        os.kill(os.getpid(), signal.SIGUSR2)
+        (command,) = signals.pop_commands()
+        assert isinstance(command, SaveCheckpoint)
+        (note,) = signals.pop_notes()
+        assert note.startswith("SIGUSR2 was ignored")
+        os.kill(os.getpid(), signal.SIGTERM)
+        (stop,) = signals.pop_commands()
+        assert isinstance(stop, Stop)
+        assert stop.mode == "checkpoint", "the first that stops"
 
 
 def test_third_signal_ends_the_process_even_while_it_hangs() -> None:
     program = (
         "import os, signal, time\n"
-        "from rl_tui.tui.terminal.signals import StopSignals\n"
-        "with StopSignals(lambda: os.write(1, b'left')):\n"
+        "from rl_tui.tui.terminal.signals import RunSignals\n"
+        "with RunSignals(lambda: os.write(1, b'left')):\n"
         "    for _ in range(3): os.kill(os.getpid(), signal.SIGHUP)\n"
         "    time.sleep(60)\n"
     )

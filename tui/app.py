@@ -16,7 +16,7 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from rl_tui.engine.session.bus import Session, Subscription
-from rl_tui.engine.session.messages import Command, Envelope
+from rl_tui.engine.session.messages import Command, Envelope, SaveCheckpoint, Stop
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.session.watching import Unwatchable, Watching
 from rl_tui.tui.drawing.glyphs import ASCII, Colors, glyphs_for
@@ -41,10 +41,10 @@ from rl_tui.tui.screens.exit_policy import ExitPolicy, ExitReason
 from rl_tui.tui.screens.overview import OverviewScreen
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
-from rl_tui.tui.state.controls import Controls
+from rl_tui.tui.state.controls import Controls, label_of
 from rl_tui.tui.state.preferences import Preferences, SavedView
 from rl_tui.tui.terminal.driver import TerminalDriver
-from rl_tui.tui.terminal.signals import LoopSignals
+from rl_tui.tui.terminal.signals import IGNORED, IGNORED_NOTE, SAVING, LoopSignals
 from rl_tui.tui.textual_private import FailingApp, driver_of, fail, mount_early, paint
 
 OUTCOME_SECONDS = 0.1  # from one poll to the next while a key waits for its outcome or its picture
@@ -141,7 +141,7 @@ class TrainerApp(FailingApp[ExitReason]):
         self._subscription, self._owns_subscription = subscription, subscription is None
         self._frozen: RunView | None = None
         self._history: RunHistory | None = None
-        self._signals = LoopSignals(self.exit_policy.on_signal)
+        self._signals = LoopSignals(self._on_signal)
         self._former_switch_seconds = sys.getswitchinterval()
         self._config_name, self._clock, self._notes = config_name, clock, notes
         self._on_shown, self._on_folded = on_shown, on_folded
@@ -374,6 +374,21 @@ class TrainerApp(FailingApp[ExitReason]):
         """Send the command to the run, and poll for its outcome more often."""
         self._session.send(command)
         self._poll_sooner()
+
+    def obey(self, command: Stop | SaveCheckpoint) -> None:
+        """Carry out what a signal asked for, whatever the keys may do."""
+        if isinstance(command, Stop):
+            self.exit_policy.on_signal(command.exit_code)
+        else:
+            self.status.add(command.id, label_of(command))
+            self.send(command)
+
+    def _on_signal(self, number: int) -> None:
+        if number == IGNORED:
+            self.view.add_log(self._clock(), "info", "SCREEN", "", IGNORED_NOTE)
+            self.status.say(IGNORED_NOTE, "text")
+        else:
+            self.obey(SaveCheckpoint() if number == SAVING else Stop("checkpoint", 128 + number))
 
     def exit_for(self, words: Sequence[str]) -> None:
         """Leave, and let that command line of rl-tui replace this one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +15,13 @@ from rl_tui.engine.api.settings import SettingsLike
 from rl_tui.engine.api.wording import of_run, worded
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.train_step import TrainStepHook
+from rl_tui.engine.process.interrupts import is_interrupt
 from rl_tui.engine.running.hooks import Hooks, MilestoneHook
 from rl_tui.engine.running.preflight import require_startable
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.run_summary import summarize
+
+REPEAT_SECONDS = 1.0  # a scheduler signals a job's script and what it started, and the script passes it on
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,9 @@ def train(
     """Train to the end, and show how it goes: a table in a terminal and in a notebook, else the lines of --no-ui.
 
     quiet: show nothing. Everything else as `start` has it. Raises RlTuiError where the run cannot start or fails. An
-    interrupt (Ctrl-C, or the stop button of a notebook) stops the run with everything saved, and is raised then; a
-    second one does not wait for that.
+    interrupt (Ctrl-C, the stop button of a notebook, or what a handler of signals raises) stops the run with everything
+    saved, and is raised then; a second one does not wait for that. A handler that raises twice within a second has
+    raised once.
     """
     with (
         start(settings, on_train_step=on_train_step, every=every, **keywords) as run,
@@ -108,10 +113,19 @@ def _follow(run: RunHandle, progress: Progress) -> None:
 
 def _stop(run: RunHandle, progress: Progress) -> None:
     """The run is over, and saved unless another interrupt comes."""
-    try:
-        run.stop()
-        _follow(run, progress)
-    except BaseException:
-        run.stop(now=True)
-        run.wait()
-        raise
+    began_at = time.monotonic()
+    while not run.is_over:
+        try:
+            run.stop()
+            _follow(run, progress)
+        except BaseException as error:
+            if time.monotonic() - began_at < REPEAT_SECONDS and _is_of_handler(error):
+                continue
+            run.stop(now=True)
+            run.wait()
+            raise
+
+
+def _is_of_handler(error: BaseException) -> bool:
+    """Whether a handler of the program has raised it, and not a user who presses Ctrl-C again."""
+    return is_interrupt(error) and not isinstance(error, KeyboardInterrupt)

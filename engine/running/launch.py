@@ -69,6 +69,10 @@ class Launch:
         if self._ended.is_set():  # meanwhile
             refuse_waiting(self._commands, self._bus)
 
+    def log(self, text: str) -> None:
+        """Publish a line about the run."""
+        self._bus.log("info", "run", text)
+
     def prioritize_ui(self, seconds: float) -> None:
         """Make training wait for that long, as soon as each of its threads reaches a safe point."""
         self._ui_priority.request(seconds)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import rl_tui
+from rl_tui.engine.api import runs
 from rl_tui.engine.api.run_keywords import RunKeywords
 from rl_tui.engine.api.wording import of_run
 from rl_tui.engine.config import run_flags
@@ -337,7 +338,7 @@ def test_interrupt_saves_everything_before_it_is_raised(
 ) -> None:
     slippery = {"env": "tests.api.test_runs:Slippery", "set": {"env_settings.env_kwargs": {"fault": fault}}}
     with pytest.raises(raised):
-        rl_tui.train(settings(max_steps=ENDLESS), run_id=RUN, results_dir=tmp_path, quiet=True, **slippery)
+        rl_tui.train(settings(max_steps=ENDLESS), run_id=RUN, results_dir=tmp_path, quiet=True, num_envs=1, **slippery)
     ended = [e.event for e in rl_tui.events(tmp_path / RUN) if isinstance(e.event, RunStateChanged)][-1]
     assert ended == RunStateChanged("stopped", "everything is saved", 0)
     assert len(list((tmp_path / RUN / "Walker/checkpoints").iterdir())) == 1
@@ -351,6 +352,29 @@ def test_second_interrupt_does_not_wait_for_saving(tmp_path: Path, monkeypatch: 
     with pytest.raises(KeyboardInterrupt):
         rl_tui.train(settings(max_steps=ENDLESS), run_id=RUN, results_dir=tmp_path, quiet=True)
     assert not list((tmp_path / RUN).glob("Walker/checkpoints/*"))
+
+
+@pytest.mark.usefixtures("leaves_at_sigterm")
+def test_sigterm_that_comes_twice_at_once_is_one_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the scheduler, and from the job's script that passes it on."""
+    follow, signals = runs._follow, iter(range(2))
+
+    def terminated(run: rl_tui.RunHandle, progress: Any) -> None:
+        if next(signals, None) is not None:
+            wait_until_it_trains(run)
+            signal.raise_signal(signal.SIGTERM)
+        follow(run, progress)
+
+    monkeypatch.setattr(runs, "_follow", terminated)
+    with pytest.raises(SystemExit):
+        rl_tui.train(settings(max_steps=ENDLESS), run_id=RUN, results_dir=tmp_path, quiet=True)
+    ended = [e.event for e in rl_tui.events(tmp_path / RUN) if isinstance(e.event, RunStateChanged)][-1]
+    assert ended == RunStateChanged("stopped", "everything is saved", 0)
+
+
+def wait_until_it_trains(run: rl_tui.RunHandle) -> None:
+    while run.view.state == "starting":
+        run.wait(0.01)
 
 
 def final(run: Path) -> Any:

@@ -132,10 +132,14 @@ def test_signal_within_an_update_saves_after_the_mini_batch(folder: Path) -> Non
     assert checkpoint.reason == "interrupted"
 
 
-def test_hangup_does_not_end_a_run_under_nohup(folder: Path) -> None:
+def test_run_goes_on_after_sigusr1_which_saves_and_sigusr2_and_after_a_hangup_under_nohup(folder: Path) -> None:
     process = start("cartpole.yaml", "--no-ui", *ENDLESS, folder=folder, under=("nohup",))
     read_until(process, "Step: ")
     process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGUSR1)
+    read_until(process, r"saved checkpoint .*\(asked")
+    process.send_signal(signal.SIGUSR2)
+    read_until(process, "SIGUSR2 was ignored")
     read_until(process, "Step: ")
     read_until(process, "Step: ")
     process.send_signal(signal.SIGTERM)

@@ -3,7 +3,7 @@
 live.py [--behaviors N] [--log FILE] [--report FILE] [--stop-seconds S] [--happening WHAT] [--broken WHAT]
         [--preferences FOLDER] [--hangup WHAT] [--no-bell] [--no-title] [--noise]
 
-What is to happen, or to break, does so at the signal SIGUSR1: its sender has seen the screen of a run that trains.
+What is to happen, or to break, does so at the signal SIGVTALRM: its sender has seen the screen of a run that trains.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def main() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     elif arguments.hangup == "blocked":
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
-    signal.signal(signal.SIGUSR1, lambda *_: SIGNALED.set())
+    signal.signal(signal.SIGVTALRM, lambda *_: SIGNALED.set())
     session = LiveSession(arguments.behaviors, arguments.stop_seconds, arguments.happening)
     if arguments.broken == "pane":
         screens.StateLine = BrokenPane  # type: ignore[misc]  # where screens take it from

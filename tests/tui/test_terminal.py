@@ -49,7 +49,7 @@ class LiveScreen:
 
     def __enter__(self) -> LiveScreen:
         self.terminal.wait_for("TRAINING")
-        os.kill(self.terminal.process.pid, signal.SIGUSR1)
+        os.kill(self.terminal.process.pid, signal.SIGVTALRM)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -104,14 +104,17 @@ def test_signal_saves_and_restores_the_terminal(tmp_path: Path, number: int, exi
         assert left_behind(live.terminal.raw) == []
 
 
-def test_second_signal_does_not_wait(tmp_path: Path) -> None:
+def test_second_signal_does_not_wait_except_after_one_that_only_saves(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, "--stop-seconds", "60") as live:
+        os.kill(live.terminal.process.pid, signal.SIGUSR1)
+        os.kill(live.terminal.process.pid, signal.SIGUSR2)
+        live.terminal.wait_for("SIGUSR2 was ignored")
         os.kill(live.terminal.process.pid, signal.SIGTERM)
         live.terminal.wait_for("Saving and stopping")
         os.kill(live.terminal.process.pid, signal.SIGTERM)
         report = live.report()
         assert report["exit_reason"] == "now"
-        assert report["commands"] == ["Stop:checkpoint:143", "Stop:now:143"]
+        assert report["commands"] == ["SaveCheckpoint::", "Stop:checkpoint:143", "Stop:now:143"]
         assert left_behind(live.terminal.raw) == []
 
 

@@ -310,9 +310,9 @@ def require_screen(command: str) -> None:
 def show_alone(subject: ScreenSubject, options: ScreenOptions) -> ExitReason | None:
     """A screen that trains nothing was shown; returns why it was left, None if it failed."""
     from rl_tui.tui.command_line.run_screen import run_screen
-    from rl_tui.tui.terminal.signals import StopSignals
+    from rl_tui.tui.terminal.signals import RunSignals
 
-    with StopSignals() as signals:
+    with RunSignals() as signals:
         shown = run_screen(subject, options, signals)
     if shown.exit_reason != "hangup" and shown.printed:
         write_stderr(shown.printed)

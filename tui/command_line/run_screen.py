@@ -21,7 +21,7 @@ from rl_tui.tui.keys.user_keys import read_user_keys
 from rl_tui.tui.screens.exit_policy import ExitReason
 from rl_tui.tui.state.preferences import Preferences
 from rl_tui.tui.state.user_folders import config_folder, state_folder
-from rl_tui.tui.terminal.signals import StopSignals
+from rl_tui.tui.terminal.signals import RunSignals
 from rl_tui.tui.terminal.streams import move_output, redirect_output
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Start:
         return past
 
 
-def run_screen(subject: ScreenSubject, options: ScreenOptions, signals: StopSignals) -> ScreenResult:
+def run_screen(subject: ScreenSubject, options: ScreenOptions, signals: RunSignals) -> ScreenResult:
     """The screen was left, and the run is over or had LEAVE_SECONDS to end; or it continues without a screen.
 
     signals: for the run, while the screen does not receive them. Raises ConfigError for bad options, and what `start`
@@ -117,7 +117,7 @@ def run_screen(subject: ScreenSubject, options: ScreenOptions, signals: StopSign
 
 
 def _run(
-    subject: ScreenSubject, options: ScreenOptions, signals: StopSignals, output: Path
+    subject: ScreenSubject, options: ScreenOptions, signals: RunSignals, output: Path
 ) -> tuple[ExitReason | None, str, tuple[str, ...]]:
     start = Start(subject)
     has_log = False
@@ -136,8 +136,8 @@ def _run(
                 return
             if past is not None:
                 app.load_history(past)
-            for stop in signals.pop_stops():
-                app.exit_policy.on_signal(stop.exit_code)
+            for command in signals.pop_commands():
+                app.obey(command)
 
         app = _app(subject, options, begin, keep_output)
         exit_reason = app.show(mouse=options.has_mouse)
@@ -153,7 +153,7 @@ def _run(
 
 
 def _end(
-    subject: ScreenSubject, start: Start, app: TrainerApp, signals: StopSignals, exit_reason: ExitReason | None
+    subject: ScreenSubject, start: Start, app: TrainerApp, signals: RunSignals, exit_reason: ExitReason | None
 ) -> None:
     if exit_reason in (None, "lost"):
         subject.session.send(Stop("checkpoint", exit_code=1))
@@ -192,10 +192,10 @@ def _app(
     )
 
 
-def _await_end(session: WaitableSession, signals: StopSignals, seconds: float | None) -> None:
+def _await_end(session: WaitableSession, signals: RunSignals, seconds: float | None) -> None:
     """The run is over, or had that many seconds to end; signals still reach it."""
     waited = 0.0
     while not session.wait(POLL_SECONDS) and (seconds is None or waited < seconds):
         waited += POLL_SECONDS
-        for stop in signals.pop_stops():
-            session.send(stop)
+        for command in signals.pop_commands():
+            session.send(command)

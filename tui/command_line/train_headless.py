@@ -12,7 +12,7 @@ from rl_tui.engine.session.messages import RunStarted
 from rl_tui.engine.storage.file_names import OUTPUT, RUN_LOGS
 from rl_tui.tui.command_line.train_arguments import TrainArguments
 from rl_tui.tui.terminal.captured_output import CapturedOutput
-from rl_tui.tui.terminal.signals import StopSignals
+from rl_tui.tui.terminal.signals import RunSignals
 from rl_tui.tui.terminal.streams import silence, write_error, write_stderr
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def train_headless(config: RunConfig, arguments: TrainArguments) -> int:
     """Train to the end with one line per summary and event on stdout; returns the run's exit code."""
     launch = Launch(EventBus())
     mail = launch.subscribe()
-    with CapturedOutput() as output, StopSignals() as signals:
+    with CapturedOutput() as output, RunSignals() as signals:
         writer = ConsoleWriter(output.stdout, arguments.log_format, debug=config.debug)
         launch.start(config)
         print_events(launch, mail, writer, signals, output)
@@ -33,14 +33,16 @@ def train_headless(config: RunConfig, arguments: TrainArguments) -> int:
 
 
 def print_events(
-    launch: Launch, mail: Subscription, writer: ConsoleWriter, signals: StopSignals, output: CapturedOutput
+    launch: Launch, mail: Subscription, writer: ConsoleWriter, signals: RunSignals, output: CapturedOutput
 ) -> None:
     """Print every event from now on, until the run is over."""
     is_over = has_lost_stdout = False
     while not is_over:
         is_over = launch.wait(POLL_SECONDS)
-        for stop in signals.pop_stops():
-            launch.send(stop)
+        for command in signals.pop_commands():
+            launch.send(command)
+        for note in signals.pop_notes():
+            launch.log(note)
         for envelope in mail.drain():
             writer.write(envelope)
             if isinstance(envelope.event, RunStarted):

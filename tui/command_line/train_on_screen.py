@@ -27,7 +27,7 @@ from rl_tui.tui.command_line.train_arguments import TrainArguments
 from rl_tui.tui.command_line.train_headless import output_log, print_events, report_end
 from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.relaunch import relaunch
-from rl_tui.tui.terminal.signals import StopSignals
+from rl_tui.tui.terminal.signals import RunSignals
 from rl_tui.tui.terminal.streams import write_error, write_stderr, write_stdout
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def train_on_screen(arguments: TrainArguments) -> int:
         outlives_screen=True,
         output_log=lambda: None if view.run is None else output_log(view.run.path),
     )
-    with StopSignals() as signals:
+    with RunSignals() as signals:
         shown = run_screen(subject, arguments.options, signals)
         launch.attend(False)
         launch.watching.end()  # a screen that failed has not done so

@@ -1,4 +1,4 @@
-"""Stopping a run from outside its screen: SIGINT, SIGTERM and SIGHUP."""
+"""What signals ask of a run: SIGINT, SIGTERM and SIGHUP to stop, SIGUSR1 to save a checkpoint and go on."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from collections.abc import Callable, Mapping
 from types import FrameType, TracebackType
 from typing import TypeAlias
 
-from rl_tui.engine.session.messages import Stop
+from rl_tui.engine.session.messages import SaveCheckpoint, Stop
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SAVING, IGNORED = signal.SIGUSR1, signal.SIGUSR2
+IGNORED_NOTE = "SIGUSR2 was ignored; SIGUSR1 saves a checkpoint, and SIGTERM saves and stops"
 REPEAT_SECONDS = 1.0  # a scheduler signals a job's script and what it started, and the script passes it on
 Disposition: TypeAlias = "Callable[[int, FrameType | None], object] | int | None"
 
 
-def stop_signals() -> list[signal.Signals]:
-    """Those of SIGNALS that stop a run: not a hangup that is ignored."""
-    return [number for number in SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
+def run_signals() -> list[signal.Signals]:
+    """Those that a run handles: not a hangup that is ignored."""
+    is_hangup_ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return [number for number in (*STOPPING, SAVING, IGNORED) if number != signal.SIGHUP or not is_hangup_ignored]
 
 
 def restore_signals(previous: Mapping[signal.Signals, Disposition]) -> None:
@@ -29,12 +32,13 @@ def restore_signals(previous: Mapping[signal.Signals, Disposition]) -> None:
         signal.signal(number, signal.SIG_DFL if disposition is None else disposition)
 
 
-class StopSignals:
-    """While entered, the first signal means save and stop, the second stop, and the third ends the process. A SIGTERM
-    that comes again within a second is the same one.
+class RunSignals:
+    """While entered, the first of the signals that stop means save and stop, the second stop, and the third ends the
+    process. A SIGTERM that comes again within a second is the same one. SIGUSR1 saves, SIGUSR2 does nothing.
 
     Runs in the main thread. The handler only records the signal, because it may interrupt code that holds a lock; the
-    main loop calls `pop_stops` and sends what it returns. A hangup that was ignored before (nohup) stays ignored.
+    main loop calls `pop_commands` and sends what it returns, and `pop_notes` and shows that. A hangup that was ignored
+    before (nohup) stays ignored.
     """
 
     def __init__(self, before_leaving: Callable[[], object] | None = None):
@@ -42,11 +46,12 @@ class StopSignals:
         self._before_leaving = before_leaving
         self._count = 0
         self._terminated_at = -math.inf
-        self._pending: list[Stop] = []
+        self._pending: list[Stop | SaveCheckpoint] = []
+        self._notes: list[str] = []
         self._previous: dict[signal.Signals, Disposition] = {}
 
-    def __enter__(self) -> StopSignals:
-        for number in stop_signals():
+    def __enter__(self) -> RunSignals:
+        for number in run_signals():
             self._previous[number] = signal.signal(number, self._record)
         return self
 
@@ -60,12 +65,25 @@ class StopSignals:
     ) -> None:
         restore_signals(self._previous)
 
-    def pop_stops(self) -> list[Stop]:
-        """The stops that were requested since the last call, oldest first."""
-        stops, self._pending = self._pending, []
-        return stops
+    def pop_commands(self) -> list[Stop | SaveCheckpoint]:
+        """What was requested since the last call, oldest first."""
+        commands, self._pending = self._pending, []
+        return commands
+
+    def pop_notes(self) -> list[str]:
+        """A line for each signal that was ignored since the last call."""
+        notes, self._notes = self._notes, []
+        return notes
 
     def _record(self, number: int, _: FrameType | None) -> None:
+        if number == SAVING:
+            self._pending.append(SaveCheckpoint())
+        elif number == IGNORED:
+            self._notes.append(IGNORED_NOTE)
+        else:
+            self._record_stop(number)
+
+    def _record_stop(self, number: int) -> None:
         if number == signal.SIGTERM:
             earlier, self._terminated_at = self._terminated_at, time.monotonic()
             if self._terminated_at - earlier < REPEAT_SECONDS:
@@ -82,7 +100,7 @@ class StopSignals:
 class LoopSignals:
     """Runs in the main thread. Between `start` and `stop` a signal is a call in the running loop.
 
-    act: called with 128 + the signal's number.
+    act: called with the signal's number.
     """
 
     def __init__(self, act: Callable[[int], object]) -> None:
@@ -91,9 +109,9 @@ class LoopSignals:
 
     def start(self) -> None:
         """Receive signals in the running loop; a hangup that is ignored (nohup) stays ignored."""
-        for number in stop_signals():
+        for number in run_signals():
             self._previous[number] = signal.getsignal(number)
-            asyncio.get_running_loop().add_signal_handler(number, self._act, 128 + number)
+            asyncio.get_running_loop().add_signal_handler(number, self._act, number)
 
     def stop(self) -> None:
         """Install the previous handlers again."""

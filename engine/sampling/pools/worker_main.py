@@ -32,7 +32,7 @@ def main(commands: int, replies: int, lifeline: int, memory: int, dump: int) -> 
     Signals from the terminal are ignored: the pool ends this process.
     """
     die_with(lifeline)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
     faulthandler.enable(dump)
     faulthandler.register(signal.SIGUSR1, dump)
