@@ -12,7 +12,7 @@ from typing import get_args
 
 from textual import events
 from textual.screen import Screen
-from textual.timer import Timer
+from textual.timer import Timer, TimerCallback
 from textual.widgets import Input
 
 from rl_tui.engine.session.bus import Session, Subscription
@@ -45,7 +45,7 @@ from rl_tui.tui.state.controls import Controls, label_of
 from rl_tui.tui.state.preferences import Preferences, SavedView
 from rl_tui.tui.terminal.driver import TerminalDriver
 from rl_tui.tui.terminal.signals import IGNORED, IGNORED_NOTE, SAVING, LoopSignals
-from rl_tui.tui.textual_private import FailingApp, driver_of, fail, mount_early, paint
+from rl_tui.tui.textual_private import FailingApp, driver_of, fail, fire_late, mount_early, paint
 
 OUTCOME_SECONDS = 0.1  # from one poll to the next while a key waits for its outcome or its picture
 PREPARE_SECONDS = 2.0  # after the start, when the engine has been loaded
@@ -188,6 +188,14 @@ class TrainerApp(FailingApp[ExitReason]):
     def report_failure(self, error: Exception) -> None:
         """Write the traceback to the process's output."""
         write_output(f"the screen failed\n{traceback_of(error)}")
+
+    def set_timer(
+        self, delay: float, callback: TimerCallback | None = None, *, name: str | None = None, pause: bool = False
+    ) -> Timer:
+        """As in Textual; it fires also where it is late from the start."""
+        timer = super().set_timer(delay, callback, name=name, pause=pause)
+        fire_late(timer)
+        return timer
 
     async def on_event(self, event: events.Event) -> None:
         """Training waits while a key is answered. One that was pressed before ctrl+z took effect does nothing."""

@@ -29,6 +29,7 @@ from textual.keys import _character_to_key
 from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import OptionList
 from textual.widgets._toast import Toast, ToastRack
@@ -200,6 +201,12 @@ def rendered_strips(screen: Screen[Any]) -> list[Strip]:
 def request_layout_again(widget: Widget) -> None:
     """Make a layout that is due already see the widget's new height: Textual 8.2.8 would keep the old one."""
     widget._layout_updates += 1
+
+
+def fire_late(timer: Timer) -> None:
+    """It fires in any case: Textual 8.2.8 drops a timer that fires once where the processor was elsewhere for its delay
+    just when it started, and an app whose timer for changes of size was dropped follows none of them any more."""
+    timer._skip = False
 
 
 def render_again(widget: Widget, region: Region) -> None:

@@ -67,6 +67,7 @@ SYMBOLS = {  # by module, class or function, whose source must hold the name: wh
     },
     "textual.keys": {"_character_to_key": "names of keys in keys.yaml"},
     "textual.screen:Screen": {"_compositor": "where panes are on the terminal"},
+    "textual.timer:Timer": {"_skip": "firing also when late"},
     "textual.widget:Widget": {"_layout_updates": "the height of a pane", "_styles_cache": "rendering one line again"},
     "textual.widgets._toast": {"Toast": "not painting over toasts", "ToastRack": "where toasts are"},
 }

@@ -14,6 +14,7 @@ from rl_tui.tui.panes.picture import PicturePane
 from rl_tui.tui.panes.watched import WatchedPane
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.context import Context
+from rl_tui.tui.textual_private import fire_late
 
 SILENT_SECONDS = 2.0  # without a scene while it plays, after which the screen says so
 RETRY_SECONDS = 0.5  # from one try to begin to the next, while there is no policy yet
@@ -59,7 +60,7 @@ class WatchScreen(RunScreen):
         """Show the newest scene if there is one, and look again as soon as the next one may be drawn."""
         if not self.is_attached:
             return
-        self.set_timer(self._show_newest(), self._look)
+        fire_late(self.set_timer(self._show_newest(), self._look))
 
     def _show_newest(self) -> float:
         """What there is has been drawn; returns the seconds until the next look."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import pytest
+from textual import _time
 
 from tests.tui import scenes
 from tests.tui.driver import Driven
@@ -24,6 +26,24 @@ async def test_what_a_terminal_shows_changes_exactly_at_the_sizes_that_are_docum
             assert (f"({columns}x{rows}), need 40x10" in " ".join(text.split())) == is_too_small, (columns, rows)
             assert ("Behaviors 1/2" in text) == (not is_compact), (columns, rows)
             assert ("160k" not in text and "Crawler " in text) == (is_compact and not is_too_small), (columns, rows)
+
+
+async def test_size_is_followed_though_the_processor_was_elsewhere_when_it_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Textual waits a 120th of a second for further changes, and forgets all where it finds that time already over."""
+    clock = _time.get_time
+
+    def interrupted_clock() -> float:
+        now = clock()
+        time.sleep(0.010)
+        return now
+
+    async with Driven(scenes.eventful().view(), (39, 9)) as driven:
+        monkeypatch.setattr(_time, "get_time", interrupted_clock)
+        await driven.pilot.resize_terminal(40, 10)
+        monkeypatch.undo()
+        assert "Crawler" in await driven.until(lambda text: "too small" not in text)
 
 
 async def test_terminal_that_is_too_small_does_not_say_that_a_run_that_is_over_goes_on() -> None:
