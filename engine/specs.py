@@ -86,16 +86,26 @@ class ActionSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class UnityPackage:
+    """The package com.unity.ml-agents of a player. image_order: of the floats of its images, as they were read."""
+
+    version: str
+    image_order: Literal["CHW", "HWC"]
+
+
+@dataclass(frozen=True, slots=True)
 class BehaviorSpec:
     """The observations and actions of every agent of a behavior.
 
-    spaces: the Gymnasium spaces that they were made from, see space_json.py; None for other environments.
+    spaces: the Gymnasium spaces that they were made from, see space_json.py; unity_package: of the player. None for
+    other environments.
     """
 
     name: str
     observations: tuple[ObservationSpec, ...]
     actions: ActionSpec
     spaces: Json = field(default=None, compare=False)
+    unity_package: UnityPackage | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)

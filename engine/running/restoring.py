@@ -15,6 +15,7 @@ from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.misfit import trained_otherwise
+from rl_tui.engine.sampling.environments.unity.wire.packages import misread_before
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
@@ -116,6 +117,8 @@ class Restorer:
         if checkpoint.is_from_other_version:
             written_by = checkpoint.program_version
             self._bus.log("warning", name, f"{checkpoint.path} was written by version {written_by}, this is {VERSION}")
+        if checkpoint.spec is not None and (misread := misread_before(checkpoint.spec, spec)):
+            self._bus.log("warning", name, misread)
         self._bus.log("info", name, f"loaded {checkpoint.path}")
 
 

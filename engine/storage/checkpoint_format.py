@@ -23,7 +23,7 @@ import safetensors
 import safetensors.numpy
 
 from rl_tui.engine.errors import CheckpointError, NonFiniteError
-from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State, UnityPackage
 from rl_tui.engine.storage.disk import open_regular
 from rl_tui.engine.storage.file_names import MANIFEST
 from rl_tui.engine.version import VERSION
@@ -245,7 +245,8 @@ def _parse_spec(path: Path, spec: Mapping[str, Json]) -> BehaviorSpec:
             "actions": {"continuous": int(continuous), "branches": list(branches)},
         }:
             actions = ActionSpec(continuous, tuple(_integers(path, branches)))
-            return BehaviorSpec(name, tuple(_parse_observation(path, item) for item in observations), actions)
+            parsed = tuple(_parse_observation(path, item) for item in observations)
+            return BehaviorSpec(name, parsed, actions, unity_package=_parse_package(path, spec.get("unity_package")))
         case _:
             raise CheckpointError(f"{path / STATE}: its spec is incomplete")
 
@@ -260,6 +261,16 @@ def _parse_observation(path: Path, observation: Json) -> ObservationSpec:
             "is_goal": bool(is_goal),
         }:
             return ObservationSpec(name, tuple(_integers(path, shape)), dtype, is_goal)
+        case _:
+            raise CheckpointError(f"{path / STATE}: its spec is incomplete")
+
+
+def _parse_package(path: Path, package: Json) -> UnityPackage | None:
+    match package:
+        case None:  # no player, or an earlier version, which did not know it
+            return None
+        case {"version": str(version), "image_order": "CHW" | "HWC" as image_order}:
+            return UnityPackage(version, image_order)
         case _:
             raise CheckpointError(f"{path / STATE}: its spec is incomplete")
 

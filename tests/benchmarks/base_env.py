@@ -30,10 +30,8 @@ TASKS = {
     "ball": ("--task", "ball", "--max-steps", "40"),
     "ball, ids that change": ("--task", "ball", "--ids", "change"),
     "basic, with masks": ("--task", "basic", "--max-steps", "30"),
-    "visual": (
-        "--task",
-        "visual",
-    ),
+    # up to 4.0.0 mlagents_envs takes the floats of images, which are H, W, C, for C, H, W
+    "visual": ("--task", "visual", "--package-version", "4.0.1"),
     "groups": ("--task", "groups"),
     "teams": ("--task", "teams"),
     "crowd": ("--task", "crowd"),

@@ -15,6 +15,8 @@ import pytest
 
 from rl_tui.engine.sampling.environments.unity.ports import EDITOR_PORT, is_free
 from rl_tui.engine.session.messages import CheckpointSaved, EnvironmentRestarted, EnvironmentRestarting, PolicyExported
+from rl_tui.engine.specs import UnityPackage
+from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.end_to_end.program import events_of, finish, read_until, run, start
 from tests.unity_player.executable import make_player
 
@@ -82,6 +84,9 @@ def test_players_train_with_the_flags_of_mlagents_learn_and_one_that_crashes_is_
     assert "killed by SIGKILL" in restarting.reason
     assert [event.worker for event in events if isinstance(event, EnvironmentRestarted)] == [restarting.worker]
     assert (results / "3DBall.onnx").stat().st_size > 0
+    newest = CheckpointStore(results / "3DBall/checkpoints", "3DBall", 0).list()[-1]
+    assert newest.spec is not None
+    assert newest.spec.unity_package == UnityPackage("3.0.0", "HWC")
     said = said_by_players(results / "run_logs")
     arguments = [each["arguments"] for each in said if "arguments" in each]
     assert all(isinstance(words, list) and {"-nographics", "-batchmode", "--level"} <= {*words} for words in arguments)

@@ -23,9 +23,11 @@ from rl_tui.engine.specs import (
     DecisionSteps,
     Float32,
     Int64,
+    Observations,
     ObservationSpec,
     Steps,
     TerminalSteps,
+    UnityPackage,
 )
 
 RELEASE = threading.Event()  # ends every call that hangs
@@ -143,6 +145,25 @@ class Wanted(OneStep):
         entities, position = cue.observations
         cue.observations = (replace(entities, name="wanted", is_goal=True), position)
         super().__init__("Walker", 4, cue)
+
+
+class _Snow:
+    """Images of noise, as a player's camera would show them uncompressed."""
+
+    observations = (ObservationSpec("Raw", (20, 20, 3)),)
+
+    def draw(self, random: np.random.Generator, num_agents: int) -> tuple[Observations, Float32]:
+        return (random.random((num_agents, 20, 20, 3), np.float32),), np.ones(num_agents, np.float32)
+
+
+class Filmed(OneStep):
+    """A task with images, as of a player that was built with this package."""
+
+    package: UnityPackage | None = None
+
+    def __init__(self) -> None:
+        super().__init__("Walker", 4, _Snow())
+        self.specs = {name: replace(spec, unity_package=self.package) for name, spec in self.specs.items()}
 
 
 class Unbuilt(Line):

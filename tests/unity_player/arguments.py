@@ -71,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
     world.add_argument("--ids", choices=("stay", "change"), default="stay", help="of an agent over its episodes")
     said = made.add_argument_group("how it speaks")
     said.add_argument("--communication-version", default="1.5.0")
-    said.add_argument("--package-version", default="3.0.0")
+    said.add_argument("--package-version", default="3.0.0", help="floats of images are C, H, W from 4.0.1 on only")
     said.add_argument("--without", action="append", default=[], choices=CAPABILITIES, help="a capability it lacks")
     said.add_argument("--deprecated-actions", action="store_true", help="as packages before hybrid actions")
     said.add_argument("--statistics", action="store_true", help="send some of each kind with every message")

@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
 from tests.unity_player.images import pngs
 
-Form = Literal["floats", "png", "height first"]
+Form = Literal["floats", "png"]
+ROWS_FIRST = "3.0.0-exp.1", "3.0.0", "4.0.0"  # packages that write the floats of an image as H, W, C
 
 
 @dataclass(frozen=True)
 class Sensor:
     """One observation of a behavior's agents.
 
-    shape: as it is announced, (C, H, W) of an image. form: "height first" are floats of an image in the order H, W, C,
-    as version 3.0.0-exp.1 sent them. mapping: the channel of the image that each channel of the PNG files counts
-    towards, -1 for none. properties: of each dimension, bits.
+    shape: as it is announced, (C, H, W) of an image. mapping: the channel of the image that each channel of the PNG
+    files counts towards, -1 for none. properties: of each dimension, bits.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Sensor:
     properties: tuple[int, ...] = ()
     is_goal: bool = False
 
-    def message(self, values: NDArray[np.float32]) -> messages.ObservationProto:
+    def message(self, values: NDArray[np.float32], package_version: str = "") -> messages.ObservationProto:
         """What it sees now. values: of its shape; for PNG files from 0 to 1, of `shape_seen`."""
         said = messages.ObservationProto(
             shape=self.shape,
@@ -48,7 +48,8 @@ class Sensor:
             said.compressed_channel_mapping.extend(self.mapping)
         else:
             seen = self._mapped(values)
-            said.float_data.data.extend((seen.transpose(1, 2, 0) if self.form == "height first" else seen).ravel())
+            has_rows_first = seen.ndim == 3 and package_version in ROWS_FIRST
+            said.float_data.data.extend((seen.transpose(1, 2, 0) if has_rows_first else seen).ravel())
         return said
 
     @property
@@ -136,6 +137,7 @@ class Speech:
     """How infos become messages. capabilities: the trainer's."""
 
     capabilities: messages.UnityRLCapabilitiesProto = field(default_factory=messages.UnityRLCapabilitiesProto)
+    package_version: str = "3.0.0"
 
     def info(self, brain: Brain, info: Info) -> messages.AgentInfoProto:
         """The message of one agent."""
@@ -146,7 +148,10 @@ class Speech:
             max_step_reached=info.is_interrupted,
             id=info.id,
             action_mask=info.forbidden,
-            observations=[sensor.message(values) for sensor, values in zip(sensors, info.values, strict=True)],
+            observations=[
+                sensor.message(values, self.package_version)
+                for sensor, values in zip(sensors, info.values, strict=True)
+            ],
             group_id=info.group_id,
             group_reward=info.group_reward,
         )

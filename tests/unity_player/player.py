@@ -82,7 +82,12 @@ class Player:
             raise Ended("the trainer sent no input")
         self._hear(second.unity_input.rl_input.side_channel)
         self._log.note(command=messages.CommandProto.Name(second.unity_input.rl_input.command))
-        return make_world(self._options, first.seed, max(first.num_areas, 1), Speech(first.capabilities))
+        return make_world(
+            self._options,
+            first.seed,
+            max(first.num_areas, 1),
+            Speech(first.capabilities, self._options.package_version),
+        )
 
     def _reset(self, world: World) -> Said:
         self._log.note(reset=self._connection.count)

@@ -33,6 +33,7 @@ from rl_tui.engine.running.evaluation.video import VideoRecorder
 from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.restoring import load_actor, load_trainer
 from rl_tui.engine.sampling.environments.base import Environment, NoteLevel
+from rl_tui.engine.sampling.environments.unity.wire.packages import misread_before
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
@@ -125,7 +126,7 @@ class SavedRun:
             acting: dict[str, _Acting] = {}
 
             def policy_for(spec: BehaviorSpec) -> Policy:
-                acting[spec.name] = self._acting(spec, spec.name == behavior, request)
+                acting[spec.name] = self._acting(spec, spec.name == behavior, request, on_note)
                 return acting[spec.name].policy
 
             on_steps = ignore_steps
@@ -150,9 +151,13 @@ class SavedRun:
         name = _only(behavior, list(self._config.behaviors))
         return next(environment for environment in environments if name in environment.behaviors)
 
-    def _acting(self, spec: BehaviorSpec, is_chosen: bool, request: EvaluationRequest) -> _Acting:
+    def _acting(
+        self, spec: BehaviorSpec, is_chosen: bool, request: EvaluationRequest, on_note: Callable[[NoteLevel, str], None]
+    ) -> _Acting:
         config = settings_of(self._config, spec.name)
         state, checkpoint, skipped = self._load(spec.name, request.checkpoint if is_chosen else "newest")
+        if checkpoint.spec is not None and (misread := misread_before(checkpoint.spec, spec)):
+            on_note("warning", f"{spec.name}: {misread}")
         if request.is_onnx:
             path = self._exported(spec.name, checkpoint.step)
             return _Acting(OnnxPolicy(path, spec, not request.is_stochastic), checkpoint.step, path, skipped)

@@ -6,11 +6,20 @@ import json
 import os
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import Enum
 from typing import Literal, TypeAlias, TypedDict
 
-from rl_tui.engine.specs import ActionSpec, Aggregation, BehaviorSpec, Json, ObservationSpec, Statistic, Steps
+from rl_tui.engine.specs import (
+    ActionSpec,
+    Aggregation,
+    BehaviorSpec,
+    Json,
+    ObservationSpec,
+    Statistic,
+    Steps,
+    UnityPackage,
+)
 
 _RECORD = struct.Struct("<cxxxIq")  # kind, instance within the worker, value (length of the payload where there is one)
 _CHUNK = 65536
@@ -103,6 +112,7 @@ class SpecJson(TypedDict):
     continuous: int
     branches: list[int]
     spaces: Json
+    unity_package: tuple[str, Literal["CHW", "HWC"]] | None
 
 
 def spec_to_json(spec: BehaviorSpec) -> Json:
@@ -113,6 +123,7 @@ def spec_to_json(spec: BehaviorSpec) -> Json:
         "continuous": spec.actions.continuous,
         "branches": list(spec.actions.branches),
         "spaces": spec.spaces,
+        "unity_package": None if spec.unity_package is None else list(astuple(spec.unity_package)),
     }
 
 
@@ -122,7 +133,8 @@ def spec_from_json(fields: SpecJson) -> BehaviorSpec:
         ObservationSpec(name, tuple(shape), dtype, is_goal) for name, shape, dtype, is_goal in fields["observations"]
     )
     actions = ActionSpec(fields["continuous"], tuple(fields["branches"]))
-    return BehaviorSpec(fields["name"], observations, actions, fields["spaces"])
+    package = None if fields["unity_package"] is None else UnityPackage(*fields["unity_package"])
+    return BehaviorSpec(fields["name"], observations, actions, fields["spaces"], package)
 
 
 StatisticsJson: TypeAlias = dict[str, list[tuple[str, float, Aggregation]]]  # by behavior: name, value, method

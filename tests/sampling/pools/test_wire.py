@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple, replace
 
 from rl_tui.engine.sampling.pools.wire import spec_from_json, spec_to_json
-from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, UnityPackage
 
 
 def test_spec_survives_its_json() -> None:
@@ -15,6 +16,7 @@ def test_spec_survives_its_json() -> None:
         ObservationSpec("eye", (84, 84, 3), "uint8"),
         ObservationSpec("target", (2,), is_goal=True),
     )
-    spec = BehaviorSpec("Walker", observations, ActionSpec(2, (3, 2)), {"observation": [1, "inf"]})
-    found = spec_from_json(json.loads(json.dumps(spec_to_json(spec))))
-    assert (found, found.spaces) == (spec, spec.spaces)
+    plain = BehaviorSpec("Walker", observations, ActionSpec(2, (3, 2)), {"observation": [1, "inf"]})
+    for spec in (plain, replace(plain, spaces=None, unity_package=UnityPackage("4.0.1", "CHW"))):
+        found = spec_from_json(json.loads(json.dumps(spec_to_json(spec))))
+        assert astuple(found) == astuple(spec), "also what no comparison looks at"

@@ -20,7 +20,7 @@ from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import (
 )
 from rl_tui.engine.specs import Steps
 
-VERSION = "3.0.0"
+VERSION = "3.0.0"  # whose images are C, H, W, and their floats H, W, C
 
 
 def vector(values: Sequence[float], name: str = "Vector") -> ObservationProto:
@@ -70,7 +70,7 @@ def listed(*infos: AgentInfoProto) -> bytes:
 
 
 def require_equal(steps: Steps, data: bytes, num_choices: int = 0) -> None:
-    """The steps say what protobuf reads; images are compared elsewhere."""
+    """The steps say what protobuf reads of a package up to 4.0.0; compressed images are compared elsewhere."""
     infos = AgentInfoListProto.FromString(data).value
     waiting = [info for info in infos if not info.done]
     done = [info for info in infos if info.done]
@@ -107,5 +107,6 @@ def _require_equal_floats(column: np.ndarray, observations: Sequence[Observation
         if observation.compression_type != NONE:
             continue
         assert len(observation.float_data.data) == math.prod(observation.shape)
-        values = np.array(observation.float_data.data, np.float32).reshape(tuple(observation.shape))
-        np.testing.assert_array_equal(row, values.transpose(1, 2, 0) if values.ndim == 3 else values)
+        shape = tuple(observation.shape)
+        values = np.array(observation.float_data.data, np.float32)
+        np.testing.assert_array_equal(row, values.reshape(shape if len(shape) < 3 else (*shape[1:], shape[0])))

@@ -14,7 +14,8 @@ from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import (
 )
 from rl_tui.engine.sampling.environments.unity.wire.agents import BehaviorReader
 from rl_tui.engine.sampling.environments.unity.wire.errors import WireError
-from rl_tui.engine.specs import ActionSpec, ObservationSpec
+from rl_tui.engine.sampling.environments.unity.wire.packages import order_in_doubt
+from rl_tui.engine.specs import ActionSpec, ObservationSpec, UnityPackage
 from tests.sampling.unity.agent_infos import VERSION, brain, floats, image, listed, png, require_equal, vector
 
 FLOATS = st.floats(width=32)
@@ -220,20 +221,39 @@ def test_a_branch_without_a_choice_is_refused():
         reader(FIRST, parameters=brain(0, (2, 0)))
 
 
-def test_raw_images_of_the_experimental_package_are_in_another_order():
-    values = np.arange(24, dtype=np.float32)
-    data = listed(AgentInfoProto(observations=[floats([3, 4, 2], values, [1, 2, 2], "Raw")]))
-    [late] = reader(data, "3.0.1").read(data).decisions.observations[0]
-    [early] = reader(data, "3.0.0-exp.1").read(data).decisions.observations[0]
-    np.testing.assert_array_equal(late, values.reshape(3, 4, 2).transpose(1, 2, 0))
-    np.testing.assert_array_equal(early, values.reshape(4, 2, 3))
+ROWS_FIRST = "3.0.0-exp.1", "3.0.0-pre.2", "3.0.0", "3.1.2", "4.0.0-pre.1", "4.0", "4.0.0", "4.0.0+fork"
+CHANNELS_FIRST = "4.0.1-pre.1", "4.0.1", "4.0.3", "4.1.0", "10.0.0"
+UNREADABLE = "", "develop", "v3.0.0", "3", "9" * 5000, "\u0663.0.0"
+
+
+@pytest.mark.parametrize("has_png", [False, True], ids=["by numpy", "by protobuf"])
+@pytest.mark.parametrize("version", [*ROWS_FIRST, *CHANNELS_FIRST, *UNREADABLE], ids=lambda version: version[:12])
+def test_every_pixel_of_a_raw_image_is_where_its_package_has_put_it(version, has_png):
+    rows, columns, channels = np.indices((4, 2, 3))
+    seen = (100 * rows + 10 * columns + channels).astype(np.float32)
+    sent = seen if version in ROWS_FIRST else seen.transpose(2, 0, 1)
+    observations = [floats([3, 4, 2], sent.ravel(), [1, 2, 2], "Raw")]
+    if has_png:
+        observations.append(image(png(np.zeros((1, 1, 3), np.uint8)), [3, 1, 1]))
+    data = listed(*(AgentInfoProto(id=id, observations=observations) for id in (1, 2)))
+    eye = reader(data, version)
+    np.testing.assert_array_equal(eye.read(data).decisions.observations[0], [seen, seen])
+    order = "HWC" if version in ROWS_FIRST else "CHW"
+    assert eye.spec.unity_package == UnityPackage(version, order)
+    assert bool(order_in_doubt(eye.spec)) == (version in UNREADABLE)
+
+
+def test_the_order_of_an_image_of_one_channel_is_never_in_doubt():
+    gray = floats([1, 4, 2], [0.5] * 8, [1, 2, 2], "Gray")
+    data = listed(AgentInfoProto(observations=[gray, image(png(np.zeros((1, 1, 3), np.uint8)), [3, 1, 1])]))
+    assert order_in_doubt(reader(data, "develop").spec) == ""
 
 
 def test_an_image_of_another_compression_than_the_first_is_converted():
     pixels = np.arange(24, dtype=np.uint8).reshape(4, 2, 3) * 10
     compressed = listed(AgentInfoProto(observations=[image(png(pixels), [3, 4, 2])]))
-    planes = (pixels.transpose(2, 0, 1) / np.float32(255)).astype(np.float32).ravel()
-    raw = listed(AgentInfoProto(observations=[floats([3, 4, 2], planes, [1, 2, 2], "Camera")]))
+    values = (pixels / np.float32(255)).astype(np.float32).ravel()
+    raw = listed(AgentInfoProto(observations=[floats([3, 4, 2], values, [1, 2, 2], "Camera")]))
     for data in (compressed, raw):
         np.testing.assert_array_equal(reader(compressed).read(data).decisions.observations[0][0], pixels)
         expected = pixels / np.float32(255)

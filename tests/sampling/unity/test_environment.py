@@ -148,6 +148,13 @@ def test_a_missing_capability_is_named_and_deprecated_actions_are_sent(tmp_path:
     assert lines == ["the player does not support groups of agents: group rewards are not sent"]
 
 
+def test_images_whose_order_cannot_be_known_from_the_package_are_named(tmp_path: Path) -> None:
+    with playing(tmp_path, "--task", "visual", "--package-version", "develop") as environment:
+        [line] = [text for _, text in environment.pop_notes()]
+    assert line.startswith("Visual?team=0: 'Raw' [20, 24, 3] is not compressed, and is read as channels, height, width")
+    assert "('develop')" in line
+
+
 def test_an_interpreter_exits_although_the_environment_was_not_closed(tmp_path: Path) -> None:
     player = make_player(tmp_path, "--lifetime", "30")
     program = f"""

@@ -29,7 +29,7 @@ from rl_tui.engine.specs import Actions, ActionSpec, ObservationSpec, Steps
 from tests.sampling.unity.agent_infos import require_equal
 
 DATA = Path(os.environ.get("MLAGENTS_DATA", ""), "..", "unity-exchanges")
-VERSION = "3.0.0"  # of the bytes themselves: the recorded 3.0.0-exp.1 only says how raw images are to be understood
+VERSION = "3.0.0-exp.1"  # that was recorded
 
 pytestmark = pytest.mark.skipif(not os.environ.get("MLAGENTS_DATA"), reason="MLAGENTS_DATA is not set")
 
@@ -38,7 +38,7 @@ def requests() -> list[UnityMessageProto]:
     return [UnityMessageProto.FromString(path.read_bytes()) for path in sorted(DATA.glob("*.request"))]
 
 
-def read_all(version: str) -> tuple[dict[str, BehaviorReader], list[tuple[str, bytes, Steps]]]:
+def read_all() -> tuple[dict[str, BehaviorReader], list[tuple[str, bytes, Steps]]]:
     """The readers by behavior, and each list of agents with what was read."""
     brains, readers, found = {}, {}, []
     for request in requests():
@@ -46,14 +46,14 @@ def read_all(version: str) -> tuple[dict[str, BehaviorReader], list[tuple[str, b
         brains |= {brain.brain_name: brain for brain in output.rl_initialization_output.brain_parameters}
         for name, data in output.rl_output.agentInfos.items():
             if name not in readers and data:
-                readers[name] = BehaviorReader(name, brains[name], data, version)
+                readers[name] = BehaviorReader(name, brains[name], data, VERSION)
             if name in readers:
                 found.append((name, data, readers[name].read(data)))
     return readers, found
 
 
 def test_every_number_is_that_of_protobuf():
-    readers, found = read_all(VERSION)
+    readers, found = read_all()
     assert len(found) > 150
     for name, data, steps in found:
         require_equal(steps, data, readers[name].spec.actions.mask_size)
@@ -63,7 +63,7 @@ def test_every_number_is_that_of_protobuf():
 
 
 def test_behaviors_are_what_the_runtime_announced():
-    readers, _ = read_all(VERSION)
+    readers, _ = read_all()
     assert {name: reader.spec.actions for name, reader in readers.items()} == {
         "Simple?team=0": ActionSpec(1, (3,)),
         "Team?team=1": ActionSpec(0, (2, 3)),
@@ -86,7 +86,7 @@ def test_behaviors_are_what_the_runtime_announced():
 
 
 def test_every_pixel_is_that_of_its_png_file():
-    _, found = read_all(VERSION)
+    _, found = read_all()
     num_images = 0
     for _, data, steps in found:
         infos = AgentInfoListProto.FromString(data).value
@@ -98,7 +98,7 @@ def test_every_pixel_is_that_of_its_png_file():
 
 def test_raw_images_of_that_package_have_the_order_that_it_wrote():
     """The same camera: what is up in the compressed image is up in the raw one."""
-    _, found = read_all("3.0.0-exp.1")
+    _, found = read_all()
     raws = [steps.decisions.observations[2] for name, _, steps in found if name.startswith("Visual")]
     infos = [AgentInfoListProto.FromString(data).value for name, data, _ in found if name.startswith("Visual") and data]
     first = np.array(infos[0][0].observations[2].float_data.data, np.float32)

@@ -71,6 +71,18 @@ def test_agents_written_from_a_template_are_those_that_protobuf_writes() -> None
         assert template.info(id, reward, floats, is_interrupted) == Speech().list(brain, [info])
 
 
+@pytest.mark.parametrize(
+    ("version", "has_rows_first"), [("3.0.0-exp.1", True), ("3.0.0", True), ("4.0.0", True), ("4.0.1", False)]
+)
+def test_the_floats_of_an_image_have_the_order_of_the_package(version: str, has_rows_first: bool) -> None:
+    image = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    brain = Brain("B", (Sensor("Raw", (2, 3, 4)), Sensor("Set", (3, 2))))
+    info = Speech(package_version=version).info(brain, Info(0, [image, image[0, :, :2]]))
+    expected = image.transpose(1, 2, 0) if has_rows_first else image
+    assert list(info.observations[0].float_data.data) == expected.ravel().tolist()
+    assert list(info.observations[1].float_data.data) == [0, 1, 4, 5, 8, 9]
+
+
 @pytest.mark.parametrize("keeps_ids", [True, False])
 def test_balls_in_a_player_and_in_an_environment_roll_alike(keeps_ids: bool) -> None:
     world = BallWorld(BALL, seed=3, num=4, max_steps=30, keeps_ids=keeps_ids)

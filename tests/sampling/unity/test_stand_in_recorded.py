@@ -20,6 +20,7 @@ from tests.unity_player.messages import Brain, Form, Info, Sensor, Speech
 from tests.unity_player.trainer import Trainer
 
 ALL = messages.UnityRLCapabilitiesProto(concatenatedPngObservations=True, compressedChannelMapping=True)
+SPEECH = Speech(ALL, "3.0.0-exp.1")  # of the package that was recorded
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +51,7 @@ def brains(requests: list[messages.UnityMessageProto]) -> dict[str, Brain]:
 
 def sensor(said: messages.ObservationProto) -> Sensor:
     """The one that says such an observation."""
-    form: Form = "png" if said.compression_type else "height first" if len(said.shape) == 3 else "floats"
+    form: Form = "png" if said.compression_type else "floats"
     return Sensor(
         said.name,
         tuple(said.shape),
@@ -123,7 +124,7 @@ def test_every_recorded_agent_is_said_field_by_field_as_unity_says_it(
     num_images = num_agents = 0
     for name, said in every_agent(requests):
         expected, expected_images = with_pixels(said)
-        found, found_images = with_pixels(Speech(ALL).info(brains[name], info(said)))
+        found, found_images = with_pixels(SPEECH.info(brains[name], info(said)))
         assert found == expected
         for image, expected_image in zip(found_images, expected_images, strict=True):
             np.testing.assert_array_equal(image, expected_image)
@@ -140,7 +141,7 @@ def test_recorded_lists_without_images_have_the_bytes_that_the_stand_in_writes(
         lists = request.unity_output.rl_output.agentInfos
         for name, said in infos(request).items():
             if said and not any(sensor.form == "png" for sensor in brains[name].sensors):
-                assert Speech(ALL).list(brains[name], [info(agent) for agent in said]) == lists[name]
+                assert SPEECH.list(brains[name], [info(agent) for agent in said]) == lists[name]
                 found += 1
     assert found > 100
 

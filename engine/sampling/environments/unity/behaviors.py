@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
 from rl_tui.engine.sampling.environments.unity.wire.actions import write_actions
 from rl_tui.engine.sampling.environments.unity.wire.agents import BehaviorReader
+from rl_tui.engine.sampling.environments.unity.wire.packages import order_in_doubt
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 
 class Behaviors:
     """Those of one connection, by the names Unity gives them: `Name?team=N`.
 
-    known: of an earlier connection, which must still be as they were.
+    known: of an earlier connection, which must still be as they were. warn: called with lines for the user.
     """
 
-    def __init__(self, package_version: str, known: Mapping[str, BehaviorSpec], *, with_deprecated: bool) -> None:
-        self._package_version, self._with_deprecated = package_version, with_deprecated
+    def __init__(
+        self,
+        package_version: str,
+        known: Mapping[str, BehaviorSpec],
+        warn: Callable[[str], None],
+        *,
+        with_deprecated: bool,
+    ) -> None:
+        self._package_version, self._with_deprecated, self._warn = package_version, with_deprecated, warn
         self.specs: dict[str, BehaviorSpec] = dict(known)
         self.num_agents: dict[str, int] = dict.fromkeys(known, 0)  # that have waited for a decision at once
         self._announced: dict[str, messages.BrainParametersProto] = {}
@@ -54,6 +62,8 @@ class Behaviors:
                 f"{name}: observations and actions must stay as they were when this run began, got others: "
                 "start another run for the changed agent"
             )
+        if doubt := order_in_doubt(reader.spec):
+            self._warn(f"{name}: {doubt}")
         self.num_agents.setdefault(name, 0)
         self._readers[name] = reader
         return reader

@@ -144,7 +144,7 @@ class UnityEnvironment:
         for line in handshake.consequences(greeting.capabilities):
             self._notes.warn(line)
         is_old = not greeting.capabilities.hybrid_actions
-        self._behaviors = Behaviors(greeting.package_version, self._known, with_deprecated=is_old)
+        self._behaviors = Behaviors(greeting.package_version, self._known, self._notes.warn, with_deprecated=is_old)
         self._channels.configure_engine(self._settings)
         self._channels.set_parameters(self._parameters)
         self._reports = self._reports_to(greeting.capabilities)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
+from rl_tui.engine.sampling.environments.unity.wire.packages import version_numbers
 
 COMMUNICATION_VERSION = "1.5.0"
 PACKAGE_VERSION = "1.1.0"  # of the Python package that speaks this protocol; Unity logs it
@@ -73,15 +73,10 @@ def read_greeting(message: messages.UnityMessageProto) -> Greeting:
 
 def is_compatible(version: str) -> bool:
     """Whether we speak that version: the same major one, and under 0 the same minor one."""
-    theirs, ours = _numbers(version), _numbers(COMMUNICATION_VERSION)
+    theirs, ours = version_numbers(version), version_numbers(COMMUNICATION_VERSION)
     if theirs is None or ours is None:
         return False
     return theirs[0] == ours[0] and (ours[0] != 0 or theirs[1] == ours[1])
-
-
-def _numbers(version: str) -> tuple[int, int] | None:
-    match = re.match(r"(\d{1,9})\.(\d{1,9})(?![\d])", version)
-    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def introduction(seed: int, num_areas: int) -> messages.UnityMessageProto:

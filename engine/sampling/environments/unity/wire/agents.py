@@ -25,6 +25,7 @@ from rl_tui.engine.sampling.environments.unity.wire.entries import entries_of
 from rl_tui.engine.sampling.environments.unity.wire.errors import WireError
 from rl_tui.engine.sampling.environments.unity.wire.image_decoder import CompressedImage, ImageDecoder
 from rl_tui.engine.sampling.environments.unity.wire.layouts import Bytes, Layout, floats_at, layout_of
+from rl_tui.engine.sampling.environments.unity.wire.packages import package_of
 from rl_tui.engine.sampling.environments.unity.wire.sensors import Rows, action_spec_of, sensors_of
 from rl_tui.engine.specs import BehaviorSpec, Int64, Steps
 
@@ -46,7 +47,8 @@ class BehaviorReader:
         if not infos:
             raise WireError(f"{name}: the first message must have at least one agent, got none")
         self._name = name
-        self._sensors = sensors_of(name, infos[0].observations, package_version)
+        package = package_of(package_version)
+        self._sensors = sensors_of(name, infos[0].observations, package)
         self._actions = action_spec_of(name, brain)
         self._require(infos[0])
         self._layouts: dict[int, list[Layout]] = defaultdict(list)  # by the length of an AgentInfo
@@ -54,7 +56,8 @@ class BehaviorReader:
         self._has_png = any(found.compression_type != NONE for found in infos[0].observations)
         self._ids: Int64 = np.empty(0, np.int64)  # the last that decided
         self._decoder = ImageDecoder()
-        self.spec = BehaviorSpec(name, tuple(sensor.spec for sensor in self._sensors), self._actions)
+        observations = tuple(sensor.spec for sensor in self._sensors)
+        self.spec = BehaviorSpec(name, observations, self._actions, unity_package=package)
 
     def read(self, data: bytes) -> Steps:
         """The steps of an AgentInfoListProto, with agents in their order. Raises WireError, naming what is wrong."""

@@ -6,7 +6,6 @@ Shapes: N agents; H, W, C height, width and channels; D floats of an observation
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -22,12 +21,12 @@ from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import (
     ObservationProto,
 )
 from rl_tui.engine.sampling.environments.unity.wire.errors import WireError
-from rl_tui.engine.specs import ActionSpec, Float32, Observation, ObservationSpec
+from rl_tui.engine.sampling.environments.unity.wire.packages import announces_rows_first
+from rl_tui.engine.specs import ActionSpec, Float32, Observation, ObservationSpec, UnityPackage
 
 Rows: TypeAlias = "slice | int | NDArray[np.intp]"  # which of the N
 
 _TRANSLATIONAL, _VARIABLE_SIZE = 2, 4  # bits of an axis' dimension property
-_WITH_ROWS_FIRST = "3.0.0-exp.1"  # the only package whose floats of an image are in another order than its shape
 _LARGEST_IMAGE = 2**26  # 4096x4096 with four channels: more is a mistake, and would need gigabytes for a few agents
 
 
@@ -69,12 +68,10 @@ class Sensor:
         column[rows] = values
 
 
-def sensors_of(behavior: str, observations: Sequence[ObservationProto], package_version: str) -> tuple[Sensor, ...]:
+def sensors_of(behavior: str, observations: Sequence[ObservationProto], package: UnityPackage) -> tuple[Sensor, ...]:
     """The sensors of an agent with these observations. Raises WireError for what cannot be learned from."""
     names = unique_names(found.name for found in observations)
-    return tuple(
-        _sensor(behavior, name, found, package_version) for name, found in zip(names, observations, strict=True)
-    )
+    return tuple(_sensor(behavior, name, found, package) for name, found in zip(names, observations, strict=True))
 
 
 def action_spec_of(behavior: str, brain: BrainParametersProto) -> ActionSpec:
@@ -93,7 +90,7 @@ def action_spec_of(behavior: str, brain: BrainParametersProto) -> ActionSpec:
     return ActionSpec(continuous, branches)
 
 
-def _sensor(behavior: str, name: str, found: ObservationProto, package_version: str) -> Sensor:
+def _sensor(behavior: str, name: str, found: ObservationProto, package: UnityPackage) -> Sensor:
     shape, properties = tuple(found.shape), tuple(found.dimension_properties)
     where = f"{behavior}: observation {name!r}"
     if not 1 <= len(shape) <= 3 or any(size < 1 for size in shape):
@@ -102,17 +99,16 @@ def _sensor(behavior: str, name: str, found: ObservationProto, package_version: 
         raise WireError(f"{where} has two axes: the first must be of variable size, got the properties {properties}")
     dtype: Literal["float32", "uint8"] = "float32"
     if len(shape) == 3:
-        _require_image(where, shape, properties, package_version)
+        _require_image(where, shape, properties, package.version)
         shape = shape[1], shape[2], shape[0]
         dtype = "float32" if found.compression_type == NONE else "uint8"
     spec = ObservationSpec(name, shape, dtype, is_goal=found.observation_type == GOAL_SIGNAL)
-    return Sensor(behavior, spec, tuple(found.shape), package_version == _WITH_ROWS_FIRST)
+    return Sensor(behavior, spec, tuple(found.shape), package.image_order == "HWC")
 
 
 def _require_image(where: str, shape: tuple[int, ...], properties: tuple[int, ...], package_version: str) -> None:
     """Return for channels, height and width; WireError for what packages before version 3 send, and for huge images."""
-    major = re.match(r"[0-9]+", package_version)
-    if (major and int(major[0]) < 3) or (properties and properties[0] & _TRANSLATIONAL):
+    if announces_rows_first(package_version) or (properties and properties[0] & _TRANSLATIONAL):
         raise WireError(
             f"{where} is an image of height, width and channels, as the package com.unity.ml-agents {package_version} "
             "sends it: build the player with version 3.0.0 of the package or a newer one"
