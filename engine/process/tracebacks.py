@@ -41,6 +41,17 @@ def place_of(error: BaseException) -> str:
     return _place(traceback.extract_tb(error.__traceback__))
 
 
+def forget_locals(error: BaseException) -> None:
+    """The frames that the error has left hold nothing any more, nor do those of its causes: what is kept is words."""
+    waiting, seen = [error], set[int]()
+    while waiting:
+        each = waiting.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            traceback.clear_frames(each.__traceback__)
+            waiting.extend(cause for cause in (each.__cause__, each.__context__) if cause is not None)
+
+
 def place_in_thread(ident: int) -> tuple[str, str]:
     """The same of what a thread does now, and its stack from where the user's code was called; "" if it has ended."""
     frame = sys._current_frames().get(ident)

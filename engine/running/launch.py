@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import queue
 import threading
-import traceback
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.process.imports import imports_that_stay
+from rl_tui.engine.process.tracebacks import forget_locals
 from rl_tui.engine.running.command_ledger import OVER, refuse_waiting
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.threads import UiPriority, spawn
@@ -93,12 +93,13 @@ class Launch:
         try:
             self.exit_code = run.main()
         except RlTuiError as error:
+            forget_locals(error)  # of libraries that report what is left when Python exits
             self.error, self.exit_code = error, error.exit_code
         self.failure = run.failure
         self._end()
 
     def _crashed(self, error: BaseException) -> None:
-        traceback.clear_frames(error.__traceback__)  # what is kept holds no tensors
+        forget_locals(error)  # no tensors
         self.failure, self.exit_code = error, 1
         self._bus.publish(RunStateChanged("failed", f"{type(error).__name__}: {error}", 1))
         self._end()

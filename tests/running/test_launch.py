@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import weakref
 from pathlib import Path
 
+import gymnasium
 import pytest
 
 from rl_tui.engine.errors import RlTuiError
@@ -20,6 +23,7 @@ from rl_tui.engine.session.messages import (
     WorkerFailed,
 )
 from tests.running.runs import ENDLESS, behavior, configuration, ending, live, run_to_end
+from tests.sampling.worlds import Counting
 
 
 class SlowToFree:
@@ -38,6 +42,30 @@ class NeverMade(PPOTrainer):
     def __init__(self, *_: object) -> None:
         self.held = SlowToFree()
         raise ZeroDivisionError("an internal error")
+
+
+class Held(Counting):
+    """Notes which copies exist, as ale-py does, which prints those that are left when Python exits."""
+
+    copies = weakref.WeakSet[Counting]()
+
+    def __init__(self) -> None:
+        super().__init__()
+        Held.copies.add(self)
+
+
+def needs_more(env: object) -> None:
+    """A wrapper that cannot be put around an environment."""
+    raise gymnasium.error.DependencyNotInstalled("moviepy is not installed")
+
+
+def test_run_that_is_refused_holds_no_environment(tmp_path: Path) -> None:
+    settings = {"wrappers": [f"{__name__}:needs_more"]}
+    env = "tests.running.test_launch:Held"
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior()}, env, env_settings=settings))
+    assert "moviepy is not installed" in str(run.launch.error)
+    assert run.launch.failure is run.launch.error
+    assert not sys.modules["tests.running.test_launch"].Held.copies
 
 
 def test_commands_sent_from_several_threads_until_after_the_end_all_have_outcomes(tmp_path: Path) -> None:

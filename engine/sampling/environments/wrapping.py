@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from rl_tui.engine.config.wrappers import Wrapper
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.process.installation import command_for_extra
 from rl_tui.engine.sampling.environments.named_callable import find_callable
 
 T = TypeVar("T")
@@ -49,8 +50,15 @@ def _wrap_one(
         try:
             made = make(copy, **wrapper.arguments)
         except (ImportError, gymnasium.error.DependencyNotInstalled) as error:
-            raise ConfigError(f"{PLACE}: {wrapper.name}: {error}") from error
+            raise ConfigError(f"{PLACE}: {wrapper.name}: {_missing(str(error))}") from error
         if not is_one(made):
             raise ConfigError(f"{PLACE}: {wrapper.name} must return a {kind}, got {type(made).__name__}")
         copy = made
     return copy
+
+
+def _missing(reason: str) -> str:
+    """What is not installed, with our own command where Gymnasium's would install another build of it."""
+    if "opencv" not in reason and "cv2" not in reason:
+        return reason
+    return f"it needs OpenCV, which is not installed. Install it with: {command_for_extra('atari')}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import gymnasium
@@ -107,12 +108,22 @@ class NeedsMore(Doubled):
     """Cannot be made without a package."""
 
     def __init__(self, env: Any) -> None:
-        raise gymnasium.error.DependencyNotInstalled("opencv-python is not installed")
+        raise gymnasium.error.DependencyNotInstalled("moviepy is not installed")
 
 
 def test_wrapper_without_its_package_says_what_is_missing() -> None:
-    with pytest.raises(ConfigError, match=f"^env_settings.wrappers: {__name__}:NeedsMore: opencv-python is not inst"):
+    with pytest.raises(ConfigError, match=f"^env_settings.wrappers: {__name__}:NeedsMore: moviepy is not installed"):
         source(f"{__name__}:NeedsMore", env="gymnasium:Acrobot-v1").make(0, 1)
+
+
+def test_wrapper_without_opencv_names_the_extra_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gymnasium names its own extra, which installs a build that needs a display's libraries."""
+    monkeypatch.setitem(sys.modules, "cv2", None)  # as if it was not installed
+    with pytest.raises(ConfigError) as raised:
+        source("gymnasium.wrappers:AtariPreprocessing").make(0, 1)
+    words = "env_settings.wrappers: gymnasium.wrappers:AtariPreprocessing: it needs OpenCV, which is not installed."
+    assert str(raised.value).startswith(f"{words} Install it with: ")
+    assert "atari" in str(raised.value) or "opencv-python-headless" in str(raised.value)
 
 
 def test_wrapper_of_gymnasium_is_refused_around_an_environment_of_pettingzoo() -> None:
