@@ -14,12 +14,14 @@ _STANDARD = f"{sysconfig.get_path('stdlib')}{os.sep}"
 _INSTALLED = {"site-packages", "dist-packages"}
 
 
-def user_traceback(error: BaseException) -> str:
-    """The traceback as Python prints it, from where the user's code was called.
+def user_traceback(error: BaseException, *, with_notes: bool = True) -> str:
+    """The traceback as Python prints it, from where the user's code was called; with or without the error's own notes.
 
     An error that was raised in our own code keeps all of its frames.
     """
     whole = traceback.TracebackException.from_exception(error)
+    if not with_notes:
+        whole.__notes__ = None
     seen: set[int] = set()
     waiting = [whole]
     while waiting:

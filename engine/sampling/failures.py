@@ -66,7 +66,7 @@ class Guard(AbstractContextManager["Guard"]):
             return
         failure = NonFiniteAnswer if isinstance(error, NonFiniteError) else InstanceFailure
         is_found_here = isinstance(error, EnvironmentFailure | NonFiniteError) and not place_of(error)
-        detail = "" if is_found_here else user_traceback(error)
+        detail = "" if is_found_here else user_traceback(error, with_notes=False)  # they are part of the reason
         detail = getattr(error, "detail", "") or detail
         raise failure(f"{self.subject}: {self._reason(error)}", self.instance, self.worker, detail) from error
 

@@ -454,7 +454,7 @@ def test_environment_that_ends_the_program_itself_has_failed(on_sigterm: object,
 
 def test_failing_environment_ends_training_with_everything_saved(tmp_path: Path) -> None:
     with rl_tui.Learner(behavior(), Counting(fails_at=100), tmp_path / "a") as learner:
-        with pytest.raises(rl_tui.EnvironmentFailure, match=r"step raised RuntimeError: on purpose \(copy 0\), at "):
+        with pytest.raises(rl_tui.EnvironmentFailure, match="step raised RuntimeError: on purpose, at "):
             learner.run(5)
         assert read(checkpoints(tmp_path / "a")[-1])[1].reason == "error"
         with pytest.raises(rl_tui.RlTuiError, match="training has failed, and a new Learner continues"):

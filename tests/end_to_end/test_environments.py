@@ -131,6 +131,7 @@ def test_step_that_raises_shows_its_traceback_and_names_the_log(folder: Path, wo
     assert exit_code == 3, stdout
     assert "step raised RuntimeError: the leg broke off (copy 0), at world.py:19 in step" in stdout
     assert f'  File "{folder}/world.py", line 19, in step\n    raise RuntimeError("the leg broke off")' in stdout
+    assert "RuntimeError: the leg broke off\n[" in stdout, "nothing follows the traceback"
     assert re.search(r"the whole traceback of world:make is in \S*results/a/run_logs/output\.log\n", stdout)
     log = (folder / "results/a/run_logs/output.log").read_text()
     assert "world:make failed: world:make, instance 0" in log

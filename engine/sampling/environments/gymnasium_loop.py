@@ -32,10 +32,11 @@ STEP = "observation, reward, terminated, truncated, info"
 
 
 class NamedCopy(AbstractContextManager["NamedCopy"]):
-    """Adds to any exception that leaves the block which copy raised it."""
+    """Adds to any exception that leaves the block which of several copies raised it."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int) -> None:
         self.index = 0
+        self._count = count
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

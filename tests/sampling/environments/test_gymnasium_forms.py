@@ -208,6 +208,10 @@ def test_observation_of_another_shape_names_the_field_and_the_copy(observation: 
     ) as failure:
         step(environment, environment.reset(0)["B"])
     assert failure.value.__notes__ == ["copy 1"]
+    only = GymnasiumLoop("B", [Wrong(observation)])
+    with pytest.raises(EnvironmentFailure) as failure:
+        step(only, only.reset(0)["B"])
+    assert not hasattr(failure.value, "__notes__"), "there is one copy"
 
 
 @pytest.mark.parametrize("reward", [np.zeros(2), None, "much"], ids=repr)

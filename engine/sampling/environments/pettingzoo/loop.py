@@ -42,7 +42,7 @@ class PettingZooLoop:
             Copy(env, partial(self._population.meet, index, env), partial(self._setter.prepare, index), self._random)
             for index, env in enumerate(copies)
         ]
-        self._current = NamedCopy()
+        self._current = NamedCopy(len(copies))
         self._population.expect(copies[0])
 
     @property
