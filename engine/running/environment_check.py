@@ -23,11 +23,12 @@ from rl_tui.engine.running.environments import make_pool_apart
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
-from rl_tui.engine.sampling.environments.observation_space import Bounded
+from rl_tui.engine.sampling.environments.observation_space import Bounded, Limited
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.teams import split_name
 from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
+from rl_tui.engine.session.text import counted
 from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
@@ -106,7 +107,8 @@ def check(
         yield Finding("ok", f"{played.num_steps} random steps: shapes, types and values match the spaces")
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
         yield from _departures(played)
-        yield from _episodes(played, source.time_limit)
+        limit = next((each.max_episode_steps for each in made if isinstance(each, Limited)), None)
+        yield from _episodes(played, num_steps, limit, source.time_limit)
         if not is_player:  # its seed is that of its start
             yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed, source.seeding))
         yield _speed(played, is_player)
@@ -265,14 +267,20 @@ def _departures(played: _Played) -> Iterator[Finding]:
             yield Finding("warning", f"{name}: {left}. Their unfinished steps are not learned from")
 
 
-def _episodes(played: _Played, time_limit: str) -> Iterator[Finding]:
-    """How they ended, and whether their rewards differ. time_limit: advice for when none ended."""
-    if not played.lengths:
+def _episodes(played: _Played, num_steps: int, limit: int | None, advice: str) -> Iterator[Finding]:
+    """How they ended, and whether their rewards differ.
+
+    num_steps: of each agent. limit: steps after which an episode ends, None if not known. advice: for when none ended.
+    """
+    if not played.lengths and limit is not None and limit >= num_steps:
+        text = f"no episode ended in {played.num_steps} random steps: one may last {limit} steps of an agent"
+        yield Finding("ok", f"{text}. --steps {limit + 1} plays a whole one")
+    elif not played.lengths:
         text = f"no episode ended in {played.num_steps} random steps. Returns need episodes that end (terminated or"
-        yield Finding("warning", f"{text} truncated): add a time limit, such as {time_limit}")
+        yield Finding("warning", f"{text} truncated): add a time limit, such as {advice}")
     else:
         means = f"mean length {np.mean(played.lengths):.1f}, mean return {np.mean(played.returns):.3f}"
-        yield Finding("ok", f"{len(played.lengths)} episodes: {means}, {played.num_truncated} truncated")
+        yield Finding("ok", f"{counted(len(played.lengths), 'episode')}: {means}, {played.num_truncated} truncated")
     if len(played.rewards) == 1:
         reward = next(iter(played.rewards))
         if reward == 0 or (len(played.lengths) >= SAME_EPISODES and len(set(played.lengths)) == 1):

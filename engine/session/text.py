@@ -30,6 +30,11 @@ def excerpt(detail: str) -> str:
     return "\n".join([*lines[:EXCERPT_LINES], "..."])
 
 
+def counted(number: int, thing: str) -> str:
+    """The number and the thing, in the plural unless there is one: "1 run", "2 runs"."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 def one_line(text: str) -> str:
     """The lines of `text` joined by spaces, stripped and without empty ones."""
     return " ".join(stripped for row in text.splitlines() if (stripped := row.strip()))

@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from rl_tui.engine.config.wrappers import read_wrappers
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
 from rl_tui.engine.running.environment_check import Finding, check
 from rl_tui.tui.cli import main
@@ -191,6 +192,24 @@ def test_large_observations_and_episodes_without_an_end_are_warned_of() -> None:
     assert "network_settings.normalize: true" in large
     assert endless.startswith("no episode ended in 60 random steps.")
     assert reward.startswith("every reward was 0, ")
+
+
+@pytest.mark.parametrize(("num_envs", "env"), [(1, "gymnasium:Pendulum-v1"), (2, "gymnasium:Acrobot-v1")])
+def test_check_that_is_shorter_than_an_episode_may_be_warns_of_no_endless_ones(num_envs: int, env: str) -> None:
+    limit = {"max_episode_steps": 30}  # Gymnasium gives it to what it makes, and to the vectorized form
+    findings = list(check(env, limit, num_envs, num_steps=20, seed=1))
+    assert not [finding for finding in findings if "add a time limit" in finding.text]
+    words = f"no episode ended in {20 * num_envs} random steps: one may last 30 steps of an agent."
+    assert Finding("ok", f"{words} --steps 31 plays a whole one") in findings
+    longer = list(check(env, limit, num_envs, num_steps=31, seed=1))
+    ended = next(finding.text for finding in longer if "mean length 30.0" in finding.text)
+    assert ended.startswith("1 episode: " if num_envs == 1 else "2 episodes: ")
+
+
+def test_check_knows_the_limit_of_a_wrapper_around_an_environment_of_ones_own() -> None:
+    wrappers = read_wrappers([{"gymnasium.wrappers:TimeLimit": {"max_episode_steps": 30}}])
+    findings = check(f"{HERE}:Huge", {}, 1, num_steps=20, seed=1, wrappers=wrappers)
+    assert "one may last 30 steps of an agent" in "".join(finding.text for finding in findings)
 
 
 def test_advice_about_endless_episodes_is_for_the_kind_of_environment() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_tui.engine.session.text import excerpt, safe_text
+from rl_tui.engine.session.text import counted, excerpt, safe_text
 
 PARTS = st.sampled_from(
     ["\x1b", "\x1b[", "\x1b]", "\x9b", "\x9d", "\x07", "\x1b\\", "\x9c", "2J", "0;t", "m", "\u202e", "é"]
@@ -75,3 +75,7 @@ def test_long_hostile_text_takes_linear_time(fragment):
     began = time.perf_counter()
     safe_text(fragment * 100_000)
     assert time.perf_counter() - began < 2.0
+
+
+def test_one_of_a_thing_is_not_several() -> None:
+    assert [counted(number, "run") for number in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]

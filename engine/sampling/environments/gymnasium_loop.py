@@ -26,6 +26,7 @@ from rl_tui.engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Floa
 
 Env: TypeAlias = gymnasium.Env[Any, Any]  # Any: only its spaces know observations and actions
 
+TIME_LIMIT = "_max_episode_steps"  # of gymnasium.wrappers.TimeLimit around an environment without a spec
 KIND_OF_COPIES = "gymnasium.Env"
 RESET = "observation, info"
 STEP = "observation, reward, terminated, truncated, info"
@@ -41,7 +42,7 @@ class NamedCopy(AbstractContextManager["NamedCopy"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None:
+        if error is not None and self._count > 1:
             error.add_note(f"copy {self.index}")
 
 
@@ -59,7 +60,7 @@ class GymnasiumLoop:
         self._leaves = observation_leaves(copies[0].observation_space, behavior)
         self._codec = ActionCodec(copies[0].action_space, behavior)
         self._refuse_differing_copies()
-        self._current = NamedCopy()
+        self._current = NamedCopy(len(copies))
         self._ids: Int64 = np.arange(len(copies), dtype=np.int64)
         self._raws = [leaf.empty(len(copies)) for leaf in self._leaves]
         self._rewards: Float32 = np.zeros(len(copies), np.float32)
@@ -78,6 +79,15 @@ class GymnasiumLoop:
     def observation_bounds(self) -> tuple[Bounds | None, ...]:
         """The bounds of each observation, as its space gives them."""
         return bounds_of(self._copies[0].observation_space)
+
+    @property
+    def max_episode_steps(self) -> int | None:
+        """The time limit that its id is registered with, or that a wrapper adds; None for none."""
+        copy = self._copies[0]
+        if copy.spec is not None:
+            return copy.spec.max_episode_steps
+        limit = copy.get_wrapper_attr(TIME_LIMIT) if copy.has_wrapper_attr(TIME_LIMIT) else None
+        return limit if isinstance(limit, int) else None
 
     def measure(self, keys: Sequence[str]) -> None:
         """Steps include the numbers that `info` has under these keys, except those of a reset."""

@@ -70,6 +70,11 @@ class GymnasiumVector:
         """The bounds of each observation, as its space gives them."""
         return bounds_of(self._env.single_observation_space)
 
+    @property
+    def max_episode_steps(self) -> int | None:
+        """The time limit that its id is registered with; None for none."""
+        return None if self._env.spec is None else self._env.spec.max_episode_steps
+
     def measure(self, keys: Sequence[str]) -> None:
         """Steps include the numbers that `info` has under these keys, except those of a reset."""
         self._tally = Tally(keys)

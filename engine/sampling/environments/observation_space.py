@@ -120,6 +120,15 @@ class Bounded(Protocol):
         """The lowest and highest values of each observation; None where its kind implies them."""
 
 
+@runtime_checkable
+class Limited(Protocol):
+    """An environment that may know when its episodes end at the latest."""
+
+    @property
+    def max_episode_steps(self) -> int | None:
+        """The time limit of an episode; None where none is known."""
+
+
 def bounds_of(space: Space) -> tuple[Bounds | None, ...]:
     """The bounds of each leaf's numbers, flat; of an image, the lowest and highest of all."""
 
