@@ -22,6 +22,7 @@ from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool, never
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStateChanged, EnvironmentFailed, WaitsFor
+from rl_tui.engine.session.text import counted
 from rl_tui.engine.specs import BehaviorSpec
 
 RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a command
@@ -103,7 +104,7 @@ class EnvironmentWorker:
             raise
         made = time.monotonic()
         where = f"worker processes {', '.join(map(str, self.pool.pids))}" if self.pool.pids else "this process"
-        log(f"{self.pool.num_instances} instances in {where}, started in {made - start:.3f} s")
+        log(f"{counted(self.pool.num_instances, 'instance')} in {where}, started in {made - start:.3f} s")
         self.behaviors = self._maker.make_first(self.pool, self.control)
         log(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
 

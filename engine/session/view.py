@@ -49,7 +49,7 @@ from rl_tui.engine.session.messages import (
     WorkerFailed,
 )
 from rl_tui.engine.session.states import BAD_ENDS, ENDS, RunState
-from rl_tui.engine.session.text import excerpt
+from rl_tui.engine.session.text import counted, excerpt
 
 LOG_LINES = 1000
 RATE_SECONDS = 5.0  # over which the speed of what has stopped falls to zero
@@ -275,7 +275,7 @@ def _evaluated(view: RunView, behavior: BehaviorView, event: EvaluationReported,
     if math.isfinite(event.mean_return) and (best is None or event.mean_return > best.mean_return):
         behavior.best_evaluations = [*behavior.best_evaluations[1 - EVALUATIONS_KEPT :], event]
     behavior.histories.setdefault(EVALUATION, History()).append(event.step, time, event.mean_return)
-    scores = f"{_short(event.mean_return)} sd {_short(event.std_return)} over {event.episodes} episodes"
+    scores = f"{_short(event.mean_return)} sd {_short(event.std_return)} over {counted(event.episodes, 'episode')}"
     view.add_log(time, "info", "EVAL", event.behavior, f"step {event.step}, return {scores}, {event.seconds:.1f}s")
 
 

@@ -81,7 +81,7 @@ def test_run_writes_every_documented_file_and_resumes_where_it_stopped(folder: P
     exit_code, stdout, stderr = run("cartpole.yaml", *words, folder=folder)
     assert exit_code == 0, stdout + stderr
     assert stderr == ""
-    for detail in ("device cpu", "1 instances in this process, started in", "observations: ", "export of step"):
+    for detail in ("device cpu", "1 instance in this process, started in", "observations: ", "export of step"):
         assert detail in stdout
     assert f"from step {last.step} of 4000" in stdout
     assert saved(events_of(results))[-1].step >= 4000

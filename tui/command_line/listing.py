@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len
 
 from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary, plain
-from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.text import counted, safe_text
 from rl_tui.tui.drawing.text import count, duration, fit, left, number, right, round_count
 
 HEADINGS = ("RUN", "STATE", "BEHAVIOR", "STEPS", "BEST CKPT", "MEAN 100", "AGE", "PATH")
@@ -34,7 +34,7 @@ def table(runs: Sequence[RunSummary], results_dir: str, now: float, width: int =
         lines += [_line(row, widths) for row in of_run]
         if run.note:
             lines.append(fit(f"{GAP}{safe_text(run.note)}", width, ELLIPSIS))
-    lines.append(f"{len(runs)} {'run' if len(runs) == 1 else 'runs'} in {where}")
+    lines.append(f"{counted(len(runs), 'run')} in {where}")
     return "".join(line + "\n" for line in lines)
 
 

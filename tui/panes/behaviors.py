@@ -53,7 +53,7 @@ COLUMNS = (
     Column("elo", 5, lambda b, _: f"{b.metrics[ELO]:.0f}" if ELO in b.metrics else "-", lambda b, _: ELO in b.metrics),
     Column("lesson", 6, lambda b, view: lesson_of(b, view) or "-", lambda b, view: bool(lesson_of(b, view))),
     Column("algo", 4, lambda b, _: safe_text(b.algorithm).upper()),
-    Column("of", 5, lambda b, _: count(b.max_steps) if b.max_steps else ""),
+    Column("max", 5, lambda b, _: count(b.max_steps) if b.max_steps else ""),
     Column("st/s", 5, lambda b, _: count(b.steps_per_second) if b.steps_per_second else "-"),
     Column("best ckpt", 9, lambda b, _: number(b.best_return)),
     Column("length", 6, lambda b, _: number(b.mean_length) if b.mean_length is not None else "-"),
@@ -63,7 +63,7 @@ COLUMNS = (
     Column("v loss", 8, lambda b, _: number(b.metrics.get("Losses/Value Loss"))),
 )
 COLUMN_ORDER = (
-    "algo", "steps", "of", "done", "st/s", "episodes", "updates", "lesson", "length", "entropy", "v loss", "elo",
+    "algo", "steps", "max", "done", "st/s", "episodes", "updates", "lesson", "length", "entropy", "v loss", "elo",
     "eval", "best ckpt", "mean 100",
 )  # fmt: skip
 

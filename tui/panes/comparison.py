@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.text import counted, safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.band import ends
 from rl_tui.tui.charts.compared_figure import Compared, Member, compared_figure
@@ -67,8 +67,8 @@ class ComparisonChart(ChartPane):
         more = f" + {len(state.metrics) - 2} more" if len(state.metrics) > 2 else ""
         smooth = f"smooth {state.smoothing:g}" if state.smoothing > 0 else "not smoothed"
         num_runs, num_groups = len(self._comparison.runs), sum(each.is_group for each in self._comparison.items)
-        groups = f" ({num_groups} group{'s' if num_groups > 1 else ''})" if num_groups else ""
-        runs = f"{num_runs} runs{groups}"
+        groups = f" ({counted(num_groups, 'group')})" if num_groups else ""
+        runs = f"{counted(num_runs, 'run')}{groups}"
         parts = [titles + more, runs, AXES[state.x_axis], smooth, state.y_words(), window_words(state)]
         return f" {frame.glyphs.dot} ".join(part for part in parts if part)
 

@@ -50,7 +50,7 @@ def returns_lines(histogram: Histogram | None, frame: Frame, width: int) -> list
 def _words(histogram: Histogram, bins: Sequence[Bin], width: int) -> Line:
     """As much as there is room for, in the order in which one needs it."""
     mean, deviation = mean_and_deviation(histogram.count, histogram.total, histogram.total_squares)
-    episodes = line(Span(f" {count(histogram.count)} episodes", "dim"))
+    episodes = line(Span(f" {count(histogram.count)} episode{'' if histogram.count == 1 else 's'}", "dim"))
     size = line(Span(f"bins of {number(bins[0].high - bins[0].low)}" if len(bins) > 1 else "", "dim"))
     figures = [line(Span("mean ", "dim"), number(mean)), line(Span("deviation ", "dim"), number(deviation))]
     return pack([episodes, size, *figures], width, gap=2)

@@ -36,6 +36,7 @@ from rl_tui.engine.session.messages import (
     WorkerFailed,
 )
 from rl_tui.engine.session.states import BAD_ENDS
+from rl_tui.engine.session.text import counted
 from rl_tui.engine.session.view import COMMAND_WORDS
 
 
@@ -175,7 +176,7 @@ def _behavior_line(event: Event) -> Line | None:
     match event:
         case BehaviorStarted():
             steps = f" from step {event.step} of {event.max_steps}" if event.max_steps else ", inference only"
-            counts = f"{event.num_agents} agents, {event.num_parameters} parameters"
+            counts = f"{counted(event.num_agents, 'agent')}, {counted(event.num_parameters, 'parameter')}"
             threads = "threaded" if event.threaded else "not threaded"
             text = f"{event.behavior}: {event.algorithm} on {event.environment}{steps}, {counts}, {threads}"
             return Line("info", text)
@@ -198,7 +199,7 @@ def _report_line(event: Event) -> Line | None:
         case MetricsReported():
             return Line("info", summary_line(event))
         case EvaluationReported():
-            parts = [event.behavior, f"Step: {event.step}", f"Evaluation of {event.episodes} episodes"]
+            parts = [event.behavior, f"Step: {event.step}", f"Evaluation of {counted(event.episodes, 'episode')}"]
             parts.append(f"Mean Reward: {event.mean_return:0.3f}. Std of Reward: {event.std_return:0.3f}")
             parts.append(f"Mean Length: {event.mean_length:0.1f}. Took: {event.seconds:0.1f} s.")
             return Line("info", ". ".join(parts))

@@ -112,6 +112,7 @@ async def test_metric_that_none_has_is_reported(tmp_path: Path) -> None:
         screen.comparison.chart_state.metrics = ["Losses/Nothing"]
         text = await screen.text()
         assert "none of these runs reports Nothing" in text
+        assert "· 1 run ·" in text
         assert "no value" in text
         assert "Return" in await screen.press("m")
 
