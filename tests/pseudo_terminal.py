@@ -19,7 +19,8 @@ from pathlib import Path
 
 import pyte
 
-DEADLINE_SECONDS = 60.0  # for anything that takes a few seconds on an idle machine
+from tests.deadline import DEADLINE_SECONDS
+
 SYNCHRONIZED_QUERY, SYNCHRONIZED_YES = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
 KEYS = {
     "escape": "\x1b", "enter": "\r", "tab": "\t", "ctrl+c": "\x03", "ctrl+p": "\x10", "ctrl+z": "\x1a",

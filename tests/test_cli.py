@@ -31,6 +31,7 @@ from rl_tui.tui.command_line.configuration import find_config
 from rl_tui.tui.command_line.train_arguments import NO_CONFIG, ScreenOptions, parse_train_arguments, screen_flags
 from rl_tui.tui.terminal.signals import RunSignals
 from rl_tui.tui.terminal.streams import write_stderr
+from tests.deadline import DEADLINE_SECONDS
 
 ROOT = Path(__file__).parent.parent
 
@@ -564,7 +565,12 @@ def test_folder_without_runs_is_no_mistake_but_a_missing_one_is(tmp_path: Path, 
 def test_reader_that_goes_away_ends_the_answer_quietly() -> None:
     command = f"{sys.executable} -m rl_tui schema | head -1"
     done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command}"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=DEADLINE_SECONDS,
     )
     assert done.stdout == "{\n"
     assert done.stderr == ""
@@ -573,7 +579,9 @@ def test_reader_that_goes_away_ends_the_answer_quietly() -> None:
 def in_shell(command: str, folder: Path) -> tuple[int, str]:
     """The exit code of `rl-tui COMMAND` in a shell, and what it wrote to stderr."""
     program = f"PYTHONPATH={ROOT}/src {sys.executable} -m rl_tui {command}"
-    done = subprocess.run(["bash", "-c", program], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        ["bash", "-c", program], cwd=folder, capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS
+    )
     return done.returncode, done.stderr
 
 
@@ -612,7 +620,7 @@ subprocess.run([sys.executable, "-c", {HAS_STREAMS!r}], check=True)
 def test_processes_that_are_started_have_the_streams_that_were_closed(closed: str) -> None:
     """No file that such a process opens gets the number of a stream."""
     shell = ["bash", "-c", f'exec "$@" {closed}', "bash"]
-    subprocess.run([*shell, sys.executable, "-c", START_A_PROCESS], cwd=ROOT, check=True, timeout=60)
+    subprocess.run([*shell, sys.executable, "-c", START_A_PROCESS], cwd=ROOT, check=True, timeout=DEADLINE_SECONDS)
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "/".join(["y" * 200] * 30), "loop", "file/below"])
@@ -701,7 +709,9 @@ def test_third_signal_ends_the_process_even_while_it_hangs() -> None:
         "    for _ in range(3): os.kill(os.getpid(), signal.SIGHUP)\n"
         "    time.sleep(60)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=False, timeout=30)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=False, timeout=DEADLINE_SECONDS
+    )
     assert (done.returncode, done.stdout) == (129, b"left")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine import registry
+from tests.deadline import DEADLINE_SECONDS
 
 ROOT = Path(__file__).parent.parent
 
@@ -27,7 +28,12 @@ print(*sorted({{name.partition(".")[0] for name in sys.modules}}), file=sys.stde
 def imported_by(program: str) -> set[str]:
     """Top-level names in sys.modules of a fresh interpreter after it ran `program`, which prints them on stderr."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=DEADLINE_SECONDS,
     )
     return set(done.stderr.splitlines()[-1].split())
 

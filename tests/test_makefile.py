@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.deadline import DEADLINE_SECONDS
 from tests.gpu.__main__ import main as check_gpu
 
 ROOT = Path(__file__).parents[1]
@@ -18,7 +19,7 @@ VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 def all_tests(pythons: str, tests: str) -> tuple[int, str]:
     """Exit code and output; `tests` runs in place of make."""
     words = ["make", "--no-print-directory", "test-all", f"PYTHONS={pythons}", f"MAKE={tests}"]
-    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
     return ended.returncode, ended.stdout
 
 
@@ -46,7 +47,7 @@ def test_checkout_without_symbolic_links_says_how_to_get_them(tmp_path: Path) ->
     for name in ("src/rl_tui/engine", "pyproject.toml", "constraints.txt"):
         (tmp_path / name).write_text("../../engine")
     words = ["make", "run", f"PYTHON={sys.executable}"]
-    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
     assert "must be a symbolic link: git config core.symlinks true; git checkout -- src\n" in ended.stderr
     assert not (tmp_path / ".venv").exists()
 

@@ -37,6 +37,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.specs import Actions, Steps
 from rl_tui.engine.storage.checkpoint_format import read
+from tests.deadline import DEADLINE_SECONDS
 from tests.end_to_end.program import surroundings
 from tests.running.runs import ENDLESS, behavior, equal, tensors_of, threads_left
 
@@ -121,18 +122,22 @@ def test_run_is_followed_from_its_first_event_to_its_last(tmp_path: Path) -> Non
 
 def test_commands_are_sent_by_methods_and_their_outcomes_waited_for(tmp_path: Path) -> None:
     with endless(tmp_path) as run:
-        assert Path(run.checkpoint().wait(20)).is_dir()
-        assert run.export("Walker").wait(20).endswith(".onnx")
-        assert run.set_hyperparameter("Walker", "learning_rate", 1e-4).wait(20).startswith("learning_rate 0.0003 ->")
-        assert run.pause().wait(20) == "Walker paused"
+        assert Path(run.checkpoint().wait(DEADLINE_SECONDS)).is_dir()
+        assert run.export("Walker").wait(DEADLINE_SECONDS).endswith(".onnx")
+        assert (
+            run.set_hyperparameter("Walker", "learning_rate", 1e-4)
+            .wait(DEADLINE_SECONDS)
+            .startswith("learning_rate 0.0003 ->")
+        )
+        assert run.pause().wait(DEADLINE_SECONDS) == "Walker paused"
         view = run.view
         assert view.behaviors["Walker"].hyperparameters["learning_rate"] == 1e-4
-        assert run.note("slower from here", "Walker").wait(20) == "slower from here"
+        assert run.note("slower from here", "Walker").wait(DEADLINE_SECONDS) == "slower from here"
         (_, saved), *_ = view.behaviors["Walker"].checkpoints
-        assert run.roll_back("Walker", saved.path).wait(20).startswith(f"resumed from step {saved.step}")
-        assert run.resume().wait(20) == "Walker training"
+        assert run.roll_back("Walker", saved.path).wait(DEADLINE_SECONDS).startswith(f"resumed from step {saved.step}")
+        assert run.resume().wait(DEADLINE_SECONDS) == "Walker training"
         with pytest.raises(rl_tui.CommandError, match="there is no behavior Runner"):
-            run.send(Pause("Runner")).wait(20)
+            run.send(Pause("Runner")).wait(DEADLINE_SECONDS)
         for wrong in ("stop", Pause, Pause(3), AddNote(3)):  # type: ignore[arg-type]  # of a program without types
             with pytest.raises(rl_tui.CommandError, match=r"must be a command of rl_tui\.messages|must be text"):
                 run.send(wrong)  # type: ignore[arg-type]
@@ -140,7 +145,7 @@ def test_commands_are_sent_by_methods_and_their_outcomes_waited_for(tmp_path: Pa
     assert run.view.state == "stopped"
     assert run.exit_code == 0
     with pytest.raises(rl_tui.CommandError, match="the run is over"):
-        run.checkpoint().wait(20)
+        run.checkpoint().wait(DEADLINE_SECONDS)
     assert "slower from here" in [e.event.text for e in run.events() if isinstance(e.event, NoteAdded)]
 
 
@@ -159,8 +164,8 @@ def test_loop_over_events_that_is_left_is_continued_without_a_gap(tmp_path: Path
 def test_stopping_now_loses_what_was_not_saved(tmp_path: Path) -> None:
     run = endless(tmp_path)
     next(envelope for envelope in run.events() if envelope.event == RunStateChanged("training"))
-    run.stop(now=True).wait(20)
-    assert run.wait(20)
+    run.stop(now=True).wait(DEADLINE_SECONDS)
+    assert run.wait(DEADLINE_SECONDS)
     assert run.view.behaviors["Walker"].checkpoints == []
 
 
@@ -218,7 +223,7 @@ def test_messages_are_in_the_words_of_python() -> None:
 def test_settings_may_be_objects_and_keywords_win_over_them(tmp_path: Path) -> None:
     config = parse_config(effective_yaml(rl_tui_config()).encode(), "walk.yaml")
     run = rl_tui.start(config, results_dir=tmp_path, seed=5, deterministic=True)
-    assert run.wait(20)
+    assert run.wait(DEADLINE_SECONDS)
     written = parse_config((run.path / "configuration.yaml").read_bytes(), "")
     assert (run.path.name, written.env_settings.seed) == ("from-a-file", 5)
     assert written.behaviors["Walker"].network_settings.deterministic
@@ -236,7 +241,7 @@ def test_environment_may_be_a_function_that_can_be_imported(tmp_path: Path) -> N
     result = rl_tui.train(settings(), env={"Walker": walker}, run_id="2", results_dir=tmp_path, quiet=True)
     assert result.exit_code == 0
     run = rl_tui.start(settings(), env="CartPole-v1", run_id="3", results_dir=tmp_path)
-    assert run.wait(20)
+    assert run.wait(DEADLINE_SECONDS)
     assert run.view.behaviors["Walker"].environment == "gymnasium:CartPole-v1"
 
 
@@ -270,7 +275,7 @@ def test_environment_of_an_unknown_kind_is_refused_with_the_one_that_is_meant(tm
 
 def test_run_that_cannot_start_has_the_error_and_no_folder(tmp_path: Path) -> None:
     run = start(tmp_path, env="tests.api.test_runs:Slippery")
-    assert run.wait(20)
+    assert run.wait(DEADLINE_SECONDS)
     assert isinstance(run.error, rl_tui.ConfigError)
     assert run.exit_code == 2
     with pytest.raises(rl_tui.ConfigError, match="fault"):
@@ -389,7 +394,7 @@ def test_runs_side_by_side_learn_what_each_learns_alone(tmp_path: Path) -> None:
     with pytest.raises(rl_tui.RunBusyError, match="is writing to this run"):
         start(tmp_path, run_id="both-0", force=True)
     for run in both:
-        assert run.wait(20)
+        assert run.wait(DEADLINE_SECONDS)
         assert run.error is None
         assert equal(final(run.path), final(alone.path))
 
@@ -425,7 +430,7 @@ print(*sorted({{"rich", "textual"}} & sys.modules.keys()))
 def test_program_that_ends_while_its_run_trains_saves_it(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(settings=settings())],
-        cwd=tmp_path, env=surroundings(), capture_output=True, text=True, check=True, timeout=60,
+        cwd=tmp_path, env=surroundings(), capture_output=True, text=True, check=True, timeout=DEADLINE_SECONDS,
     )  # fmt: skip
     refused, imported, *_ = done.stdout.split("\n")
     assert refused.startswith("env: Corridor is defined in the program itself, where worker processes cannot import it")
@@ -436,7 +441,7 @@ def test_program_that_ends_while_its_run_trains_saves_it(tmp_path: Path) -> None
     assert ended == RunStateChanged("stopped", "everything is saved", 0)
     again = subprocess.run(
         [sys.executable, "-m", "rl_tui", "results/a/configuration.yaml", "--no-ui", "--resume"],
-        cwd=tmp_path, env=surroundings(), capture_output=True, text=True, check=False, timeout=60,
+        cwd=tmp_path, env=surroundings(), capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS,
     )  # fmt: skip
     assert again.returncode == 2
     assert "this program defines no Corridor" in again.stderr
@@ -452,16 +457,16 @@ def test_outcome_that_does_not_come_in_time_is_reported(tmp_path: Path) -> None:
 
 def test_settings_of_an_object_are_not_taken_for_what_its_maker_wrote(tmp_path: Path) -> None:
     run = rl_tui.start(rl_tui_config(), results_dir=tmp_path)
-    assert run.wait(20)
+    assert run.wait(DEADLINE_SECONDS)
     assert [e.event for e in run.events() if isinstance(e.event, LogEmitted) and e.event.level == "warning"] == []
 
 
 def test_a_stop_does_not_wait_for_an_environment_that_is_being_made(tmp_path: Path) -> None:
     run = start(tmp_path, env=f"{__name__}:slowly", timeout_wait=900)
-    assert IS_MAKING.wait(60)
+    assert IS_MAKING.wait(DEADLINE_SECONDS)
     try:
-        assert run.stop().wait(20) == "stopped"
-        assert run.wait(20)
+        assert run.stop().wait(DEADLINE_SECONDS) == "stopped"
+        assert run.wait(DEADLINE_SECONDS)
         assert (run.view.state, run.exit_code, run.error) == ("stopped", 0, None)
         assert not (tmp_path / RUN).exists(), "nothing to resume from"
     finally:

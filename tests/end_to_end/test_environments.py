@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.deadline import DEADLINE_SECONDS
 from tests.end_to_end.program import CARTPOLE, finish, run, start, terminal
 
 WORLD = """\
@@ -163,5 +164,7 @@ def test_output_is_shown_if_its_log_was_removed_with_the_folder_of_the_run(folde
             print("made")
             output.save_to(Path({str(folder / "results/a/run_logs/output.log")!r}))
     """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=DEADLINE_SECONDS
+    )
     assert (done.stdout, done.stderr) == ("", "made\n")

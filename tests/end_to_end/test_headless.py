@@ -241,7 +241,7 @@ def test_pipe_that_closes_does_not_end_the_run(folder: Path) -> None:
     process.stdout.readline()
     process.stdout.close()
     process.stdout = None
-    assert process.wait(60) == 0
+    assert process.wait(DEADLINE_SECONDS) == 0
     assert saved(events_of(folder / "results/cartpole"))[-1].reason == "final"
     assert process.stderr is not None
     with process.stderr:
@@ -256,7 +256,7 @@ def test_reader_of_stdout_and_stderr_that_goes_away_does_not_end_the_run(folder:
     process.stdout.readline()
     process.stdout.close()
     process.stderr.close()
-    assert process.wait(60) == 0
+    assert process.wait(DEADLINE_SECONDS) == 0
     assert saved(events_of(folder / "results/cartpole"))[-1].reason == "final"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.deadline import DEADLINE_SECONDS
 from tests.end_to_end.program import CARTPOLE, ROOT, surroundings
 from tests.packages import MAZE, Packages
 
@@ -30,7 +31,7 @@ def run_python(*words: str, folder: Path, **variables: str) -> str:
     """What this interpreter prints, which must succeed; PYTHONPATH is set only where it is given."""
     done = subprocess.run(
         [sys.executable, *words], cwd=folder, env=surroundings(**variables),
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -37,6 +37,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.specs import State
+from tests.deadline import DEADLINE_SECONDS
 from tests.end_to_end.program import ROOT, surroundings
 from tests.learning.rollouts import SPEC
 from tests.learning.test_contracts import experience, same, through_a_file
@@ -65,7 +66,13 @@ def make_venv(folder: Path) -> Path:
 def run_python(python: Path, *words: str, folder: Path) -> str:
     """What it prints; it must succeed."""
     done = subprocess.run(
-        [python, *words], cwd=folder, env=surroundings(), capture_output=True, text=True, check=False, timeout=100
+        [python, *words],
+        cwd=folder,
+        env=surroundings(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=DEADLINE_SECONDS,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 import rl_tui
+from tests.deadline import DEADLINE_SECONDS
 from tests.end_to_end.program import ROOT, surroundings
 from tests.running.runs import equal, tensors_of
 
 PAGE = (ROOT / "docs/python.md").read_text()
 FIRST, *OTHERS = re.findall(r"```python learner\n(.*?)```", PAGE, re.DOTALL)
 IMPORTS = "import gymnasium\nimport rl_tui\n"
-DEADLINE_SECONDS = 100.0
 
 
 @contextmanager

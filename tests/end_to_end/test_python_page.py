@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rl_tui.engine.config.loading import load_config
 from rl_tui.engine.session.messages import CheckpointSaved, HyperparameterChanged, RunStateChanged
+from tests.deadline import DEADLINE_SECONDS
 from tests.end_to_end.program import ROOT, events_of, surroundings
 
 PAGE = (ROOT / "docs/python.md").read_text()
@@ -19,7 +20,7 @@ def test_examples_of_whole_runs_do_what_the_page_says(tmp_path: Path) -> None:
     (tmp_path / "page.py").write_text("\n\n".join(EXAMPLES))
     done = subprocess.run(
         [sys.executable, "-W", "error::ResourceWarning", "page.py"],
-        cwd=tmp_path, env=surroundings(), capture_output=True, text=True, check=False, timeout=100,
+        cwd=tmp_path, env=surroundings(), capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     assert re.search(r"results/first \{'CartPole': \d+", done.stdout)

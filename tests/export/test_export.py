@@ -28,6 +28,7 @@ from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32, ObservationSpec, Weights
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.version import VERSION
+from tests.deadline import DEADLINE_SECONDS
 from tests.weights import CARTPOLE, HOPPER, KINDS, Kind
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -202,7 +203,7 @@ def example_of_the_page(part: str) -> str:
 def run_example(example: str, file: str, folder: Path) -> tuple[str, str]:
     """What it writes to stdout and stderr."""
     command = [sys.executable, "-c", example, file]
-    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
     return done.stdout, done.stderr
 
 
@@ -448,7 +449,7 @@ def test_exporting_in_a_thread_changes_nothing_for_the_others(
         assert network.bias.grad is not None
         assert network.bias.grad.tolist() == [2.0, 2.0, 2.0]
         num_updates += 1
-    exporting.join(10)
+    exporting.join(DEADLINE_SECONDS)
     assert place(tmp_path, kind).final_export.exists()
     assert num_updates > 1, "nothing happened during the export"
     assert torch.equal(state, torch.random.get_rng_state())
@@ -478,7 +479,7 @@ for name in "sac hybrid memory", "ppo set memory", "ppo resnet float":
         env={"HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE_SECONDS,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     assert (tmp_path / "Mixed.onnx").exists()

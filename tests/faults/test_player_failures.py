@@ -24,8 +24,8 @@ from rl_tui.engine.sampling.environments.unity.ports import is_free
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.reports import Note, Restarted, Restarting
 from rl_tui.engine.specs import Ending, Trajectories
-from tests.sampling.driving import survivors
-from tests.sampling.pools.test_leaks import shared_files
+from tests.deadline import DEADLINE_SECONDS
+from tests.sampling.driving import named_memory, survivors
 from tests.sampling.pools.test_restarts import UNLIMITED, Run
 from tests.sampling.unity.playing import players_of, unity_settings
 from tests.unity_player.executable import make_player
@@ -232,7 +232,7 @@ def test_mixed_failures_of_players_are_survived_and_leave_nothing(
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     gc.collect()  # what earlier tests of this process have left
-    own, files = psutil.Process(), shared_files()
+    own = psutil.Process()
     children, descriptors, threads = own.children(recursive=True), own.num_fds(), threading.active_count()
     start = time.monotonic()
     with besieged(tmp_path, num_players) as run:
@@ -240,10 +240,11 @@ def test_mixed_failures_of_players_are_survived_and_leave_nothing(
         seconds = time.monotonic() - start
         players = own.children(recursive=True)
         assert len(run.pool.pids) == num_players
+        assert named_memory(own.pid, *(player.pid for player in players)) == set()
         run.finish()
-    assert survivors(players, seconds=0) == []
+    assert survivors(players, DEADLINE_SECONDS) == []
     assert players_of(tmp_path) == []
-    assert (own.children(recursive=True), own.num_fds(), shared_files()) == (children, descriptors, files)
+    assert (own.children(recursive=True), own.num_fds()) == (children, descriptors)
     assert threading.active_count() == threads
     assert list((tmp_path / "temporary").iterdir()) == []
     print(f"{num_failures} failures in {seconds:.0f} s: {dict(run.kinds)}; {run.num_moved} ports were taken")

@@ -16,10 +16,10 @@ import psutil
 import pytest
 
 from rl_tui.engine.session.messages import CheckpointSaved, EnvironmentRestarted, EnvironmentRestarting, RunStateChanged
+from tests.deadline import DEADLINE_SECONDS
 from tests.end_to_end.program import events_of, finish, read_until, start
 from tests.end_to_end.test_unity import UNENDING, players_of
-from tests.sampling.driving import survivors
-from tests.sampling.pools.test_leaks import shared_files
+from tests.sampling.driving import named_memory, survivors
 from tests.unity_player.executable import make_player
 
 SIGNALS = signal.SIGKILL, signal.SIGSEGV, signal.SIGSTOP
@@ -65,32 +65,31 @@ class Violence(threading.Thread):
 
 
 def kill(training: subprocess.Popen[str]) -> list[psutil.Process]:
-    """Kill a run; which of its processes still run two seconds later."""
+    """Kill a run; which of its processes are never gone."""
     processes = psutil.Process(training.pid).children(recursive=True)
     assert len(processes) >= 5, "three workers and their players, of whom one may not have been started again"
+    assert named_memory(training.pid, *(process.pid for process in processes)) == set()
     training.kill()
-    return survivors(processes, seconds=2)
+    return survivors(processes, DEADLINE_SECONDS)
 
 
 def test_a_killed_run_leaves_no_player_not_even_one_that_ignores_it(tmp_path: Path) -> None:
-    files = shared_files()
     with train(tmp_path, arguments=("--stays-alive", "--refuses-to-quit", "--slow-step", "0.01")) as training:
         read_until(training, "Mean Reward")
         stopped, killed, _ = map(psutil.Process, players_of(tmp_path))
         stopped.suspend()
         killed.kill()
         read_until(training, "restart 1: .* was killed by SIGKILL")
-        deadline = time.monotonic() + 30  # a worker that is being started ends a little later
+        deadline = time.monotonic() + DEADLINE_SECONDS  # a worker that is being started ends a little later
         while len(players_of(tmp_path)) < 3 and time.monotonic() < deadline:
             time.sleep(0.05)
         assert kill(training) == []
-    assert (players_of(tmp_path), shared_files()) == ([], files)
+    assert players_of(tmp_path) == []
 
 
 @pytest.mark.faults
 @pytest.mark.timeout(400)
 def test_a_run_whose_players_are_killed_for_a_minute_saves_everything_and_resumes(tmp_path: Path) -> None:
-    files = shared_files()
     with train(tmp_path) as training:
         said = read_until(training, "Mean Reward")
         violence = Violence(training, tmp_path, 60)
@@ -98,7 +97,7 @@ def test_a_run_whose_players_are_killed_for_a_minute_saves_everything_and_resume
         exit_code, stdout, stderr = finish(training, 120)
         violence.join()
     assert (exit_code, stderr) == (130, ""), said + stdout
-    assert (players_of(tmp_path), shared_files()) == ([], files)
+    assert players_of(tmp_path) == []
     events = events_of(tmp_path / "results/u1")
     restarts = [event for event in events if isinstance(event, EnvironmentRestarting)]
     again = [event for event in events if isinstance(event, EnvironmentRestarted)]
@@ -116,4 +115,4 @@ def test_a_run_whose_players_are_killed_for_a_minute_saves_everything_and_resume
         assert f" from step {saved.step} of" in read_until(training, "from step")
         read_until(training, "Mean Reward")
         assert kill(training) == []
-    assert (players_of(tmp_path), shared_files()) == ([], files)
+    assert players_of(tmp_path) == []

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from rl_tui.engine.sampling.pools.reports import Restarting
-from tests.sampling.pools.test_leaks import shared_files
+from tests.sampling.driving import named_memory
 from tests.sampling.pools.test_restarts import FAULTS, Run, mortals
 
 NUM_FAILURES = 1000
@@ -39,15 +39,16 @@ class Counting(Run):
 @pytest.mark.faults
 @pytest.mark.timeout(1800)
 def test_a_thousand_mixed_failures_are_survived_and_leave_nothing(tmp_path: Path) -> None:
-    own, files = psutil.Process(), shared_files()
+    own = psutil.Process()
     children, descriptors = own.children(recursive=True), own.num_fds()
     faults = [*FAULTS, "cannot_be_made"]  # the last of them, since the first lives must begin
-    with mortals(tmp_path / "lives", *faults, num_copies=4, num_workers=4, repeats=True) as pool:
+    with mortals(tmp_path / "lives", *faults, num_copies=4, num_workers=4, repeats=True, timeout=0.5) as pool:
         run = Counting(pool)
         run.until(lambda: len(run.memory) >= NUM_FAILURES, seconds=1500)
         assert len(pool.pids) == 4
         assert len(own.children()) == len(children) + 4
-    assert (own.children(recursive=True), own.num_fds(), shared_files()) == (children, descriptors, files)
+        assert named_memory(own.pid, *pool.pids) == set()
+    assert (own.children(recursive=True), own.num_fds()) == (children, descriptors)
     grown = max(run.memory[SETTLED:]) - run.memory[SETTLED]
     print(f"{NUM_FAILURES} failures; memory grew by {grown / 2**10:.0f} KiB since restart {SETTLED}")
     assert grown < MAX_GROWTH

@@ -32,8 +32,8 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.specs import Ending, Trajectories
 from rl_tui.engine.storage.checkpoint_format import read
 from rl_tui.engine.storage.run_folder import RunFolder
+from tests.deadline import DEADLINE_SECONDS
 
-DEADLINE_SECONDS = 20.0
 ENDLESS = 100_000_000
 
 E = TypeVar("E")

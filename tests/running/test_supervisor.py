@@ -105,7 +105,7 @@ def test_two_behaviors_train_on_two_environments_of_their_own(tmp_path: Path) ->
 def test_failed_environment_ends_its_behavior_saved_while_the_other_trains_on(
     tmp_path: Path, fault: str, workers: int, reason: str
 ) -> None:
-    others = psutil.Process().children()  # of earlier tests
+    others = set(psutil.Process().children())  # of earlier tests
     behaviors = {"Walker": behavior(max_steps=ENDLESS), "Pole": behavior(max_steps=600)}
     config = configuration(
         tmp_path,
@@ -115,7 +115,7 @@ def test_failed_environment_ends_its_behavior_saved_while_the_other_trains_on(
             "env_kwargs": {"Walker": {"fault": fault, "at": 40}},
             "num_envs": 2,
             "num_workers": workers,
-            "timeout_wait": 1,
+            "timeout_wait": 1 if fault == "hangs" else 60,
         },
     )
     run = run_to_end(config)
@@ -135,7 +135,7 @@ def test_failed_environment_ends_its_behavior_saved_while_the_other_trains_on(
     assert states(run, "Pole") == ["training", "finished"]
     assert saved(run, "Pole")[-1].reason == "final"
     assert saved(run, "Pole")[-1].step >= 600
-    assert psutil.Process().children() == others
+    assert set(psutil.Process().children()) <= others
 
 
 def test_environment_that_is_made_forever_ends_the_run_and_says_where(

@@ -11,13 +11,12 @@ import pytest
 from rl_tui.engine.running.threads import Control, Mailbox, UiPriority, spawn
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import WorkerFailed
-
-SECONDS = 10.0
+from tests.deadline import DEADLINE_SECONDS
 
 
 def until(condition: Callable[[], bool]) -> bool:
     """Whether it is true before the deadline."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + DEADLINE_SECONDS
     moment = threading.Event()
     while not condition() and time.monotonic() < deadline:
         moment.wait(0.001)
@@ -56,7 +55,7 @@ def test_parked_workers_serve_and_do_nothing_else() -> None:
     assert until(lambda: all(w.turns > t for w, t in zip(workers, turns, strict=True)))
     control.stop("checkpoint")
     for worker in workers:
-        worker.thread.join(SECONDS)
+        worker.thread.join(DEADLINE_SECONDS)
     assert not control.is_parked
     assert control.stop_mode == "checkpoint"
 
@@ -82,7 +81,7 @@ def test_pause_and_resume_in_quick_succession_never_call_a_working_thread_parked
         assert worker.turns == turns
         control.resume()
     control.stop("now")
-    worker.thread.join(SECONDS)
+    worker.thread.join(DEADLINE_SECONDS)
     assert not worker.thread.is_alive()
 
 
@@ -94,7 +93,7 @@ def test_hastier_stop_wins_and_ends_what_is_parked(first: str) -> None:
     assert until(lambda: control.is_parked)
     control.stop(first)  # type: ignore[arg-type]  # one of the two modes
     control.stop("now" if first == "checkpoint" else "checkpoint")
-    worker.thread.join(SECONDS)
+    worker.thread.join(DEADLINE_SECONDS)
     assert not worker.thread.is_alive()
     assert control.stop_mode == "now"
 
@@ -106,8 +105,8 @@ def test_newer_content_of_a_mailbox_replaces_the_older() -> None:
     mailbox.put(2)
     assert (mailbox.pop(), mailbox.pop(0.001)) == (2, None)
     thread = spawn("late", lambda: mailbox.put(3), EventBus(), lambda _: None)
-    assert mailbox.pop(SECONDS) == 3
-    thread.join(SECONDS)
+    assert mailbox.pop(DEADLINE_SECONDS) == 3
+    thread.join(DEADLINE_SECONDS)
 
 
 def test_thread_that_fails_is_reported_with_its_traceback() -> None:
@@ -118,7 +117,7 @@ def test_thread_that_fails_is_reported_with_its_traceback() -> None:
         raise SystemExit("not even this ends in silence")
 
     thread = spawn("broken", broken, bus, failures.append)
-    thread.join(SECONDS)
+    thread.join(DEADLINE_SECONDS)
     (envelope,) = mail.drain()
     assert isinstance(envelope.event, WorkerFailed)
     assert (envelope.event.worker, envelope.event.error) == ("broken", "SystemExit: not even this ends in silence")

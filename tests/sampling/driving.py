@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import time
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ import psutil
 
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
+from tests.deadline import DEADLINE_SECONDS
 
 
 def actions_for(spec: BehaviorSpec, count: int, random: np.random.Generator) -> Actions:
@@ -32,7 +34,7 @@ def continuous(*values: Sequence[float] | float) -> Actions:
     return Actions(rows, np.zeros((len(values), 0), np.int64))
 
 
-def receive_all(pool: EnvironmentPool, seconds: float = 10.0) -> dict[int, Mapping[str, Steps]]:
+def receive_all(pool: EnvironmentPool, seconds: float = DEADLINE_SECONDS) -> dict[int, Mapping[str, Steps]]:
     """Copies of the answers of every instance; the pool must answer in time."""
     answers: dict[int, Mapping[str, Steps]] = {}
     deadline = time.monotonic() + seconds
@@ -63,6 +65,16 @@ def history(pool: EnvironmentPool, num_steps: int, seed: int | None = 1) -> list
         send_all(pool, rounds[-1], random)
         rounds.append(receive_all(pool))
     return rounds
+
+
+def named_memory(*pids: int) -> set[str]:
+    """Files of shared memory that these have open or mapped, and that have a name by which they would stay."""
+    paths = set()
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has died meanwhile
+            process = psutil.Process(pid)
+            paths |= {each.path for each in (*process.open_files(), *process.memory_maps())}
+    return {path for path in paths if path.startswith("/dev/shm/") and not path.endswith(" (deleted)")}
 
 
 def survivors(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:

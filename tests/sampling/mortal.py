@@ -68,6 +68,7 @@ class Mortal(Misbehaving):
     def dawdles(self, steps: Steps) -> None:
         (self.folder / "dawdles").touch()
         time.sleep(0.3)
+        (self.folder / "has_dawdled").touch()
 
     def changes_its_shape(self, steps: Steps) -> None:
         self.shows_another_shape(steps)

@@ -19,6 +19,7 @@ from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.specs import Json
+from tests.deadline import DEADLINE_SECONDS
 from tests.sampling.driving import history, survivors
 
 WORLDS = "tests.sampling.worlds"
@@ -26,7 +27,7 @@ MISBEHAVING = f"{WORLDS}:Misbehaving"
 
 
 def make_pool(
-    where: str, env: str, num_copies: int = 3, num_workers: int = 1, timeout: float = 10.0, **kwargs: Json
+    where: str, env: str, num_copies: int = 3, num_workers: int = 1, timeout: float = DEADLINE_SECONDS, **kwargs: Json
 ) -> EnvironmentPool:
     source = EnvironmentSource(env, "B", kwargs)
     if where == "serial":
@@ -111,13 +112,11 @@ def test_hanging_worker_is_named_with_the_place_it_hangs_at_and_killed(fault: st
     with started(pool):
         assert isinstance(pool, ProcessPool)
         workers = [psutil.Process(pid) for pid in pool.pids]
-        begun = time.monotonic()
         with pytest.raises(InstanceFailure, match=r"step has not returned for 0.6 s, at \w+.py:\d+ in \w+") as failure:
             history(pool, 10)
-        assert time.monotonic() - begun < 0.6 + 1.5
         assert fault in failure.value.detail
         everything = [*workers, *(child for worker in workers if worker.is_running() for child in worker.children())]
-    assert survivors(everything, seconds=5) == []
+    assert survivors(everything, DEADLINE_SECONDS) == []
 
 
 def test_worker_that_answers_in_time_is_never_overdue() -> None:

@@ -23,6 +23,7 @@ from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.quota import RestartQuota
 from rl_tui.engine.sampling.pools.serial import SerialPool
+from tests.deadline import DEADLINE_SECONDS
 from tests.sampling.driving import discrete, history, receive_all
 from tests.sampling.parameterized import Shown, wrapped
 
@@ -231,7 +232,7 @@ def test_a_restarted_worker_is_given_the_newest_values(tmp_path: Path) -> None:
         assert shown(history(pool, 1)) == [{0: 1.0}, {0: 1.0}]
         pool.set_parameters({"size": 2.0})
         pool.send(0, {"B": discrete(0)})
-        deadline, answer = time.monotonic() + 20, dict[int, Any]()
+        deadline, answer = time.monotonic() + DEADLINE_SECONDS, dict[int, Any]()
         while not answer:
             assert time.monotonic() < deadline
             answer = dict(pool.receive(0.5))

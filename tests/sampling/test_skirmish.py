@@ -16,12 +16,12 @@ from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.specs import BehaviorSpec, Policy, Trajectories
+from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import RandomPolicy
 from tests.learning.rollouts import SPEC, acted
 from tests.sampling.skirmish import NO_GROUP, SOLDIER, STEPS, Act, replay
 
 INSTANCES = 2
-SECONDS = 60  # after which a test fails instead of waiting
 
 
 @pytest.mark.parametrize("kind", ["serial", "process"])
@@ -55,7 +55,7 @@ def collect(pool: EnvironmentPool, expected: set[Act], blocks: list[Trajectories
     collector = Collector(pool, {"Soldier": RandomPolicy(SOLDIER.actions)}, {"Soldier": 7}, patience=20, meet=meet)
     rows: list[Act] = []
     pool.reset(0)
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + DEADLINE_SECONDS
     while expected and time.monotonic() < deadline:
         if collector.receive(1.0):
             for behavior in pool.specs:

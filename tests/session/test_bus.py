@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LogEmitted, ProgressReported
-
-DEADLINE = 10.0
+from tests.deadline import DEADLINE_SECONDS
 
 
 def log(text: object) -> LogEmitted:
@@ -42,7 +41,7 @@ def test_numbers_have_no_gaps_when_many_threads_publish():
     for publisher in publishers:
         publisher.start()
     for publisher in publishers:
-        publisher.join(DEADLINE)
+        publisher.join(DEADLINE_SECONDS)
     mail = subscription.drain()
     assert [envelope.number for envelope in mail] == list(range(1, 2001))
     for name in range(4):
@@ -104,10 +103,10 @@ def test_a_waiting_reader_wakes_when_mail_comes():
     publisher = threading.Timer(0.05, lambda: bus.publish(log("here")))
     publisher.start()
     began = time.monotonic()
-    mail = subscription.drain(timeout=DEADLINE)
-    publisher.join(DEADLINE)
+    mail = subscription.drain(timeout=DEADLINE_SECONDS)
+    publisher.join(DEADLINE_SECONDS)
     assert [envelope.event.message for envelope in mail] == ["here"]
-    assert time.monotonic() - began < DEADLINE / 2
+    assert time.monotonic() - began < DEADLINE_SECONDS / 2
 
 
 def test_waiting_ends_at_its_timeout():
@@ -121,11 +120,11 @@ def test_closing_the_bus_wakes_readers_and_leaves_their_mail():
     waiting.drain()
     closer = threading.Timer(0.05, bus.close)
     closer.start()
-    assert waiting.drain(timeout=DEADLINE) == []
-    closer.join(DEADLINE)
+    assert waiting.drain(timeout=DEADLINE_SECONDS) == []
+    closer.join(DEADLINE_SECONDS)
     assert waiting.is_closed
     assert full.is_closed
-    assert [envelope.event.message for envelope in full.drain(timeout=DEADLINE)] == ["last"]
+    assert [envelope.event.message for envelope in full.drain(timeout=DEADLINE_SECONDS)] == ["last"]
     bus.publish(log("too late"))
     assert full.drain() == []
 

@@ -42,6 +42,7 @@ from rl_tui.engine.storage.archive import Archive
 from rl_tui.engine.storage.event_log import read_events
 from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.storage.run_summary import HEAD_BYTES, LONG_TAIL_BYTES, TAIL_BYTES, summarize
+from tests.deadline import DEADLINE_SECONDS
 from tests.running.runs import behavior, configuration, live, run_to_end
 
 ROOT = Path(__file__).parents[2]
@@ -121,7 +122,7 @@ def test_a_live_run_is_alive_and_one_that_ended_is_not(tmp_path: Path) -> None:
     with live(endless) as run:
         run.wait_for(ProgressReported, lambda event: event.step > 0)
         run.send(SaveCheckpoint())  # so that earlier events are in the file
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + DEADLINE_SECONDS
         while (summary := summary_of(run.folder)).state != "training" and time.monotonic() < deadline:
             time.sleep(0.05)
         assert (summary.state, summary.is_alive, summary.exit_code) == ("training", True, None)
@@ -148,7 +149,7 @@ def test_a_killed_run_is_interrupted_and_was_alive_until_then(tmp_path: Path) ->
         assert process.stdout.readline() == b"held\n"
         alive = summary_of(tmp_path / "first")
         process.send_signal(signal.SIGKILL)
-        process.wait(timeout=30)
+        process.wait(timeout=DEADLINE_SECONDS)
     dead = summary_of(tmp_path / "first")
     assert (alive.state, alive.is_alive) == ("training", True)
     assert (dead.state, dead.is_alive, dead.exit_code) == ("interrupted", False, None)

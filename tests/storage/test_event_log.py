@@ -26,6 +26,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.event_log import JsonLinesWriter, read_events
+from tests.deadline import DEADLINE_SECONDS
 
 RUN = RunStarted("a", "results/a", 1, "cpu", False, {})
 
@@ -189,7 +190,7 @@ assert "File too large" in writer.failed, writer.failed
 writer.close()
 """
     path = tmp_path / "events.jsonl"
-    subprocess.run([sys.executable, "-c", program, str(path)], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True, timeout=DEADLINE_SECONDS)
     numbers = [envelope.number for envelope in read_events(path)]
     assert numbers == [*range(1, numbers.index(21) + 1), *range(21, 31)]
     assert numbers != list(range(1, 31))
@@ -223,7 +224,7 @@ while True:
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             process.stdout.readline()
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + DEADLINE_SECONDS
             before = path.stat().st_size if path.exists() else 0
             while (path.stat().st_size if path.exists() else 0) <= before:
                 assert time.monotonic() < deadline

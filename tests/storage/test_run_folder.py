@@ -27,6 +27,7 @@ from rl_tui.engine.storage.training_status import (
     status_of,
     write_training_status,
 )
+from tests.deadline import DEADLINE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -228,7 +229,7 @@ def test_killing_the_writer_frees_the_run(tmp_path: Path) -> None:
             with pytest.raises(RunBusyError, match=rf"another process \(pid {writer.pid} on "):
                 RunFolder(tmp_path, "first").open(resume=True)
             writer.send_signal(signal.SIGKILL)
-            writer.wait(10)
+            writer.wait(DEADLINE_SECONDS)
         with RunFolder(tmp_path, "first") as folder:
             folder.open(resume=True)
 

@@ -18,6 +18,7 @@ from rl_tui.engine.session.messages import LogEmitted, RunStarted
 from rl_tui.engine.storage.disk import Disk
 from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.storage.run_ids import newest_run_id, next_run_id, run_name
+from tests.deadline import DEADLINE_SECONDS
 from tests.running.runs import LiveRun, behavior, ending, run_to_end
 
 ROOT = Path(__file__).parents[2]
@@ -165,7 +166,7 @@ def test_processes_that_start_at_once_get_different_folders(tmp_path: Path) -> N
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("go\n")
-    taken = [process.communicate("end\n", timeout=30)[0].strip() for process in processes]
+    taken = [process.communicate("end\n", timeout=DEADLINE_SECONDS)[0].strip() for process in processes]
     assert sorted(taken) == ["Line", "Line-2", "Line-3", "Line-4"]
 
 

@@ -13,10 +13,9 @@ from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.runs.sources import Player, Runs
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.state.preferences import Preferences
+from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import FakeSession
 from tests.tui.snapshots import settled_text
-
-DEADLINE_SECONDS = 60.0  # for what takes less than a second on an idle machine
 
 
 class Driven:

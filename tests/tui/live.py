@@ -21,6 +21,8 @@ from pathlib import Path
 
 from textual import events
 
+from tests.deadline import DEADLINE_SECONDS
+
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from rl_tui.engine.session.bus import EventBus, Subscription
@@ -76,7 +78,7 @@ class LiveSession:
     def join(self) -> None:
         """The run is over, and was stopped if it outlived the screen."""
         self._stop.set()
-        self._thread.join(10)
+        self._thread.join(DEADLINE_SECONDS)
 
     def send(self, command: Command) -> None:
         """Keep it; a stop ends the run."""

@@ -121,7 +121,7 @@ def test_second_signal_does_not_wait_except_after_one_that_only_saves(tmp_path: 
 def test_dropped_terminal_saves_and_ends(tmp_path: Path) -> None:
     with LiveScreen(tmp_path) as live:
         live.terminal.hang_up()
-        live.terminal.process.wait(60)
+        live.terminal.process.wait(DEADLINE_SECONDS)
         report = json.loads(live.report_path.read_text())
         assert report["exit_reason"] == "hangup"
         assert report["commands"] == ["Stop:checkpoint:129"]
@@ -131,7 +131,7 @@ def test_a_terminal_that_dies_in_silence_saves_and_ends(tmp_path: Path) -> None:
     """No signal comes, as when the program does not lead the terminal's session."""
     with LiveScreen(tmp_path, "--hangup", "blocked") as live:
         live.terminal.hang_up()
-        live.terminal.process.wait(60)
+        live.terminal.process.wait(DEADLINE_SECONDS)
         report = json.loads(live.report_path.read_text())
         assert report["exit_reason"] == "hangup"
         assert report["commands"] == ["Stop:checkpoint:129"]
@@ -140,7 +140,7 @@ def test_a_terminal_that_dies_in_silence_saves_and_ends(tmp_path: Path) -> None:
 def test_where_a_hangup_is_ignored_the_screen_is_left_and_the_run_goes_on(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, "--hangup", "ignored") as live:
         live.terminal.hang_up()
-        live.terminal.process.wait(60)
+        live.terminal.process.wait(DEADLINE_SECONDS)
         report = json.loads(live.report_path.read_text())
         assert report["exit_reason"] == "lost"
         assert report["commands"] == []
@@ -153,7 +153,7 @@ def test_a_terminal_that_reads_nothing_does_not_delay_the_exit(tmp_path: Path) -
             live.terminal.resize(columns, 60)
             time.sleep(0.05)
         os.kill(live.terminal.process.pid, signal.SIGTERM)
-        live.terminal.process.wait(30)
+        live.terminal.process.wait(DEADLINE_SECONDS)
         report = json.loads(live.report_path.read_text())
         assert report["commands"] == ["Stop:checkpoint:143"]
         assert report["exit_reason"] == "stop"

@@ -13,10 +13,9 @@ from typing import Self
 import grpc
 
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
+from tests.deadline import DEADLINE_SECONDS
 from tests.unity_player.arguments import CAPABILITIES
 from tests.unity_player.connection import EXCHANGE
-
-DEADLINE = 20.0  # seconds for a player to say something, on a busy machine
 
 
 class Trainer:
@@ -50,7 +49,7 @@ class Trainer:
 
     def heard_bytes(self) -> bytes:
         """The next request, as it came."""
-        return self._requests.get(timeout=DEADLINE)
+        return self._requests.get(timeout=DEADLINE_SECONDS)
 
     def heard(self) -> messages.UnityMessageProto:
         """The next request."""
@@ -58,7 +57,7 @@ class Trainer:
 
     def say(self, message: messages.UnityMessageProto) -> None:
         """Answer the request that was heard last."""
-        self._replies.put(message.SerializeToString(), timeout=DEADLINE)
+        self._replies.put(message.SerializeToString(), timeout=DEADLINE_SECONDS)
 
     def shake_hands(
         self, side_channel: bytes = b"", seed: int = 1, capabilities: Sequence[str] = CAPABILITIES

@@ -18,9 +18,8 @@ import torch
 from torch import distributed
 
 from rl_tui.engine.learning.sync import ProcessGroup
+from tests.deadline import DEADLINE_SECONDS
 
-SECONDS = 60  # until a test gives up on a rank
-DEADLINE = 30.0  # of a group that is not to reach it
 PRELOADED = ["torch.distributed", "rl_tui.engine.learning.ppo.trainer", "rl_tui.engine.learning.sac.trainer"]
 
 
@@ -35,7 +34,7 @@ class Ranks:
         self.processes = processes
         self._connections = connections
 
-    def run(self, work: Callable[..., Any], *arguments: Any, deadline: float = DEADLINE) -> list[Any]:
+    def run(self, work: Callable[..., Any], *arguments: Any, deadline: float = DEADLINE_SECONDS / 2) -> list[Any]:
         """`work(group, *arguments)` on every rank, with a new ProcessGroup: what each returned or raised."""
         for connection in self._connections:
             connection.send((work, deadline, arguments))
@@ -43,7 +42,7 @@ class Ranks:
 
     def _receive(self, connection: Connection) -> Any:
         try:
-            assert connection.poll(SECONDS), "a rank did not answer"
+            assert connection.poll(DEADLINE_SECONDS), "a rank did not answer"
             return connection.recv()
         except (EOFError, ConnectionError):
             return Dead()

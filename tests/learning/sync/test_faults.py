@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.errors import NonFiniteError, SyncError
+from tests.deadline import DEADLINE_SECONDS
 from tests.learning.sync.faults import Outcome, learn_with_a_fault
 from tests.learning.sync.ranks import Dead, Ranks, start_ranks
 from tests.learning.sync.training import CONTINUOUS, Case
@@ -14,7 +15,7 @@ from tests.learning.sync.training import CONTINUOUS, Case
 PPO = Case("ppo", CONTINUOUS, (2, 1, 1))
 SAC = Case("sac", CONTINUOUS, (3, 2, 2), 4, hyperparameters={"steps_per_update": 5, "batch_size": 8})
 CASES = {"ppo": PPO, "sac": SAC}
-SECONDS = 30.0
+SECONDS = DEADLINE_SECONDS / 2
 
 
 def of_fault(ranks: Ranks, name: str, fault: str, of_rank: int, deadline: float = SECONDS) -> list[Outcome]:

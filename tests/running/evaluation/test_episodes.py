@@ -123,7 +123,7 @@ def test_episodes_that_are_lost_with_their_worker_are_played_again(
     pool = ProcessPool(source, 1, 1, make_quota=partial(RestartQuota, 1, 1, 60.0))
     pool.start()
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + DEADLINE_SECONDS
         scores = play(pool, lambda spec: Counting(), "Walker", num_episodes, 1, lambda: time.monotonic() < deadline)
         [restarting, _] = pool.pop_reports()
     finally:

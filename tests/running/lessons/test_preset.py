@@ -15,9 +15,9 @@ from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LessonChanged, MetricsReported
 from rl_tui.engine.storage.checkpoint_format import read_values
 from rl_tui.engine.storage.checkpoints import CheckpointStore
+from tests.deadline import DEADLINE_SECONDS
 
 PRESET = Path(__file__).parents[3] / "config/ppo/LineLessons.yaml"
-SECONDS = 120.0
 
 
 def preset(folder: Path) -> RunConfig:
@@ -30,7 +30,7 @@ def trained(config: RunConfig) -> tuple[float, list[int]]:
     launch = Launch(EventBus())
     mail = launch.subscribe()
     launch.start(config)
-    assert launch.wait(SECONDS)
+    assert launch.wait(DEADLINE_SECONDS)
     assert launch.exit_code == 0
     events = [envelope.event for envelope in mail.drain()]
     returns = [event.mean_return for event in events if isinstance(event, MetricsReported)]
@@ -56,7 +56,7 @@ def test_a_killed_run_continues_at_its_lesson(tmp_path: Path) -> None:
     lesson, step = killed_after_a_lesson(words, tmp_path)
     longer = ["--resume", "--set", f"behaviors.Walker.max_steps={step + 200}"]
     resumed = subprocess.run(
-        [*words, *longer], check=False, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS
+        [*words, *longer], check=False, cwd=tmp_path, capture_output=True, text=True, timeout=DEADLINE_SECONDS
     )
     assert lesson > 1
     assert f"length: continues at lesson {lesson}\n" in resumed.stdout

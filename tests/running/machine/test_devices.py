@@ -15,6 +15,7 @@ from rl_tui.engine.running.machine.devices import CpuMeter, DeviceSampler, usabl
 from rl_tui.engine.running.machine.gpus import GpuProbe, position_in_use
 from rl_tui.engine.session.codec import decode, encode
 from rl_tui.engine.session.messages import DevicesSampled, Envelope
+from tests.deadline import DEADLINE_SECONDS
 
 GIB = 1 << 30
 
@@ -69,7 +70,7 @@ def test_memory_of_child_processes_counts(tmp_path):
         child.stdout.readline()
         sampler = DeviceSampler(tmp_path)
         assert sampler.sample().process_memory_bytes > alone + (150 << 20)
-        child.communicate(timeout=30)
+        child.communicate(timeout=DEADLINE_SECONDS)
     assert sampler.sample().process_memory_bytes < alone + (150 << 20)  # the child it still knows has ended
     sampler.close()
 
@@ -196,7 +197,9 @@ def driver(tmp_path_factory):
     for name, flags in (("current", []), ("old", ["-DOLD"])):
         (folder / name).mkdir()
         library = folder / name / "libnvidia-ml.so.1"
-        subprocess.run([compiler, "-shared", "-fPIC", *flags, "-o", library, source], check=True, timeout=60)
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", *flags, "-o", library, source], check=True, timeout=DEADLINE_SECONDS
+        )
     return folder
 
 
@@ -222,7 +225,7 @@ def probed(folder: Path, *arguments: str, **environment: str) -> list[Envelope]:
         stdout=subprocess.PIPE,
         check=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE_SECONDS,
     )
     return [decode(line) for line in process.stdout.splitlines()]
 
@@ -309,7 +312,7 @@ with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], st
         gpus, note = probe.probe()
         print(encode(Envelope(number, 0.0, DevicesSampled(gpus, note, 0.0, 1, 0, 0, 0, 0, 0))))
         os.environ["DRIVER_COMPUTE"] = f"{os.getpid()}:100"
-    child.communicate(timeout=30)
+    child.communicate(timeout=DEADLINE_SECONDS)
 """
 
 
@@ -320,7 +323,7 @@ def test_processes_on_a_gpu_have_names_and_ours_are_known(driver):
         stdout=subprocess.PIPE,
         check=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE_SECONDS,
     )
     first, second = (decode(line).event.gpus for line in process.stdout.splitlines())
     assert [(process.memory_used_bytes, process.is_ours) for process in first[0].processes] == [
@@ -362,5 +365,5 @@ def test_a_probe_opens_nothing_before_its_first_query():
         "import sys; from rl_tui.engine.running.machine.devices import DeviceSampler\n"
         "DeviceSampler('x'); sys.exit('pynvml' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], timeout=DEADLINE_SECONDS, check=False).returncode == 0
     GpuProbe().close()

@@ -45,7 +45,7 @@ class LinesWriter:
 
     def _reach(self, place):
         if self.settings.fails_in == place == "hang":
-            assert released.wait(60)
+            assert released.wait(DEADLINE_SECONDS)
         elif self.settings.fails_in == place == "write":
             raise SystemExit("no more\\nof this")
         elif self.settings.fails_in == place:

@@ -42,6 +42,7 @@ from rl_tui.engine.session.messages import (
     WarningRaised,
     WorkerFailed,
 )
+from tests.deadline import DEADLINE_SECONDS
 
 SUMMARY = MetricsReported("3DBall", 12000, 20.0354, {}, 1.20288, 0.6924, None, True)
 QUIET = (
@@ -292,5 +293,5 @@ def test_every_line_can_be_read_as_soon_as_it_is_written():
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert decode(process.stdout.readline()).event.message == "first"
-        process.communicate("\n", timeout=30)
+        process.communicate("\n", timeout=DEADLINE_SECONDS)
     assert process.returncode == 0

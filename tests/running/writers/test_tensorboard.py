@@ -21,6 +21,7 @@ from rl_tui.engine.session.messages import (
     NoteAdded,
     ProgressReported,
 )
+from tests.deadline import DEADLINE_SECONDS
 from tests.running.writers.contexts import Logged, context_in
 
 ROOT = Path(__file__).parents[3]
@@ -177,7 +178,7 @@ for step in range(1, 31):
 assert "File too large" in logged.lines[0][1], logged.lines
 writer.close()
 """
-    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=60, cwd=ROOT)
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=DEADLINE_SECONDS, cwd=ROOT)
     steps = [event.step for event in read(tmp_path / "B").Scalars("Policy/Entropy")]
     assert steps == [*range(1, steps.index(21) + 1), *range(21, 31)]
     assert len(steps) < 30
@@ -197,5 +198,5 @@ def test_the_writer_brings_no_heavy_library(heavy, tmp_path):
         f"sys.exit({heavy!r} in sys.modules)\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]
-    assert subprocess.run(command, timeout=60, check=False, cwd=ROOT).returncode == 0
+    assert subprocess.run(command, timeout=DEADLINE_SECONDS, check=False, cwd=ROOT).returncode == 0
     assert (tmp_path / "B").is_dir()

@@ -18,6 +18,7 @@ from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from rl_tui.engine.sampling.environments.wrappers import RepeatAction
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.specs import ActionSpec, Json
+from tests.deadline import DEADLINE_SECONDS
 from tests.sampling.driving import discrete
 from tests.sampling.worlds import Counting
 
@@ -96,9 +97,9 @@ def test_worker_processes_have_the_same_wrappers() -> None:
     pool.start()
     try:
         pool.reset(0)
-        pool.receive(10.0)
+        pool.receive(DEADLINE_SECONDS)
         pool.send(0, {"B": discrete(0)})
-        [(_, answer)] = pool.receive(10.0)
+        [(_, answer)] = pool.receive(DEADLINE_SECONDS)
         assert answer["B"].decisions.rewards.tolist() == [5.0]
     finally:
         pool.close()

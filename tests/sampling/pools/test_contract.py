@@ -14,6 +14,7 @@ from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.specs import Actions, Json, Steps
+from tests.deadline import DEADLINE_SECONDS
 from tests.sampling.driving import history, receive_all, send_all
 
 WORLDS = "tests.sampling.worlds"
@@ -49,7 +50,7 @@ def serial(name: str) -> SerialPool:
 
 
 def process(name: str) -> ProcessPool:
-    return ProcessPool(source(name), NUM_COPIES, WORKERS, timeout_wait=10.0)
+    return ProcessPool(source(name), NUM_COPIES, WORKERS, timeout_wait=DEADLINE_SECONDS)
 
 
 POOLS = {"serial": serial, "process": process}
@@ -119,7 +120,7 @@ def test_instances_that_were_not_asked_say_nothing(pool: EnvironmentPool) -> Non
     answers = receive_all(pool)
     assert pool.receive(0.0) == []
     send_all(pool, {0: answers[0]}, np.random.default_rng(0))
-    assert [instance for instance, _ in pool.receive(10.0)] == [0]
+    assert [instance for instance, _ in pool.receive(DEADLINE_SECONDS)] == [0]
     assert pool.receive(0.05) == []
 
 
@@ -240,7 +241,7 @@ def test_steps_of_an_unchanged_population_share_one_array_of_ids(pool: Environme
     for _ in range(3):
         waiting = dict[int, Mapping[str, Steps]]()
         while len(waiting) < pool.num_instances:
-            waiting.update(pool.receive(5.0))
+            waiting.update(pool.receive(DEADLINE_SECONDS))
         for instance, answer in waiting.items():
             seen.setdefault(instance, []).append(answer["B"].decisions.agent_ids)
         send_all(pool, waiting, random)

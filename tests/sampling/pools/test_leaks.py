@@ -18,7 +18,8 @@ import pytest
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.process import ProcessPool
-from tests.sampling.driving import history, survivors
+from tests.deadline import DEADLINE_SECONDS
+from tests.sampling.driving import history, named_memory, survivors
 
 ROOT = Path(__file__).parent.parent.parent.parent
 MISBEHAVING = "tests.sampling.worlds:Misbehaving"
@@ -38,16 +39,6 @@ threading.Event().wait()
 """
 
 
-def named_memory(*pids: int) -> set[str]:
-    """Files of shared memory that these have open or mapped, and that have a name by which they would stay."""
-    paths = set()
-    for pid in pids:
-        with contextlib.suppress(psutil.NoSuchProcess):  # it has died meanwhile
-            process = psutil.Process(pid)
-            paths |= {each.path for each in (*process.open_files(), *process.memory_maps())}
-    return {path for path in paths if path.startswith("/dev/shm/") and not path.endswith(" (deleted)")}
-
-
 @pytest.mark.skipif(not Path("/dev/shm").exists(), reason="named memory is in no folder here")
 def test_named_memory_is_noticed() -> None:
     memory = SharedMemory(create=True, size=1)
@@ -62,7 +53,7 @@ def test_closed_pool_leaves_no_process_descriptor_or_file() -> None:
     own = psutil.Process()
     before = own.num_fds()
     for fault in ("behaves", "raises", "dies"):
-        pool = ProcessPool(EnvironmentSource(MISBEHAVING, "B", {"fault": fault}), 3, 2, 10.0)
+        pool = ProcessPool(EnvironmentSource(MISBEHAVING, "B", {"fault": fault}), 3, 2, DEADLINE_SECONDS)
         pool.start()
         pids = pool.pids
         with contextlib.suppress(InstanceFailure):
@@ -96,14 +87,14 @@ def test_killed_engine_ends_its_workers(target: str, fault: str) -> None:
     with engine_with_workers(fault) as (engine, workers):
         everything = list(workers)
         if fault == "hangs_with_a_child":
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + DEADLINE_SECONDS
             while not all(worker.children() for worker in workers):
                 assert time.monotonic() < deadline
             everything += [child for worker in workers for child in worker.children()]
         assert named_memory(engine, *(worker.pid for worker in workers)) == set()
         kill = os.killpg if target == "group" else os.kill
         kill(engine, signal.SIGKILL)
-        assert survivors(everything, seconds=60) == []
+        assert survivors(everything, DEADLINE_SECONDS) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

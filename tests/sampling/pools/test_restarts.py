@@ -23,6 +23,7 @@ from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.quota import RestartQuota
 from rl_tui.engine.sampling.pools.reports import Awaiting, Note, Report, Restarted, Restarting
 from rl_tui.engine.specs import Ending, Trajectories
+from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import RandomPolicy
 from tests.sampling.driving import receive_all, send_all, survivors
 from tests.sampling.unity.playing import wait_until
@@ -36,7 +37,7 @@ def mortals(
     *faults: str,
     num_copies: int = 1,
     num_workers: int = 1,
-    timeout: float = 0.5,
+    timeout: float = DEADLINE_SECONDS,
     quota: Callable[[], RestartQuota] | None = UNLIMITED,
     repeats: bool = False,
     at: int = 3,
@@ -78,7 +79,7 @@ class Run:
         """What the pool reports; a test may look at each."""
         return self.pool.pop_reports()
 
-    def until(self, is_reached: Callable[[], bool], seconds: float = 60.0) -> None:
+    def until(self, is_reached: Callable[[], bool], seconds: float = DEADLINE_SECONDS) -> None:
         """Cycles until something holds."""
         deadline = time.monotonic() + seconds
         while not is_reached():
@@ -95,7 +96,7 @@ FAULTS = {
     "exits": "step raised SystemExit: enough",
     "dies": "the process exited with code 7 in step",
     "crashes": "the process was killed by SIGSEGV in step",
-    "hangs": "step has not returned for 0.5 s",
+    "hangs": "step has not returned for 2 s",
     "closes_the_pipe": "the process closed its pipe in step",
     "scribbles_on_the_pipe": "must carry records only",
     "changes_its_shape": "must be float32",
@@ -104,7 +105,7 @@ FAULTS = {
 
 def test_a_worker_that_fails_in_any_way_is_started_again_and_acts(tmp_path: Path) -> None:
     files = psutil.Process().num_fds()
-    with mortals(tmp_path / "lives", *FAULTS) as pool:
+    with mortals(tmp_path / "lives", *FAULTS, timeout=2.0) as pool:
         run = Run(pool)
         first = psutil.Process(pool.pids[0])
         run.until(lambda: len(run.of(Restarted)) == len(FAULTS))
@@ -120,7 +121,7 @@ def test_a_worker_that_fails_in_any_way_is_started_again_and_acts(tmp_path: Path
 
 
 def test_other_workers_act_on_while_one_hangs_and_restarts(tmp_path: Path) -> None:
-    with mortals(tmp_path, "hangs", num_copies=3, num_workers=3) as pool:
+    with mortals(tmp_path, "hangs", num_copies=3, num_workers=3, timeout=0.5) as pool:
         run = Run(pool)
         run.until(lambda: bool(run.of(Restarting)))
         sampled = run.collector.num_sampled["Walker"]
@@ -129,7 +130,7 @@ def test_other_workers_act_on_while_one_hangs_and_restarts(tmp_path: Path) -> No
 
 
 def test_a_hanging_worker_is_found_although_each_look_finds_answers_of_another(tmp_path: Path) -> None:
-    with mortals(tmp_path, "hangs", num_copies=2, num_workers=2) as pool:
+    with mortals(tmp_path, "hangs", num_copies=2, num_workers=2, timeout=0.5) as pool:
         run = Run(pool)
 
         def act_after_a_while() -> bool:
@@ -167,14 +168,15 @@ def test_what_a_lost_worker_left_is_truncated_where_its_last_action_was_chosen(t
 
 def test_steps_of_one_copy_are_not_mixed_up_with_the_end_of_its_worker(tmp_path: Path) -> None:
     """The pool comes late: it finds the steps of the first copy, and that the second one has taken too long."""
-    with mortals(tmp_path, "dawdles", "hangs", num_copies=2, at=1) as pool:
+    with mortals(tmp_path, "dawdles", "hangs", num_copies=2, at=1, timeout=0.5) as pool:
         first, random = receive_all(pool), np.random.default_rng(0)
         send_all(pool, {0: first[0]}, random)
         assert pool.receive(0.0) == []
         wait_until((tmp_path / "dawdles").exists)
         send_all(pool, {1: first[1]}, random)
         assert pool.receive(0.0) == []
-        time.sleep(1.5)
+        wait_until((tmp_path / "has_dawdled").exists)
+        time.sleep(1.0)
         assert [instance for instance, _ in pool.receive(0.0)] == [0]
         assert pool.pop_lost() == []
         wait_until(lambda: not pool.receive(0.1) and pool.pop_lost() == [0, 1])
@@ -240,11 +242,11 @@ def test_first_start_that_fails_is_not_repeated(tmp_path: Path) -> None:
 
 def test_a_start_has_the_same_limit_the_first_time_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = "start has not returned for 0.7 s"
-    with mortals(tmp_path / "again", "dies", "is_made_slowly") as pool:
+    with mortals(tmp_path / "again", "dies", "is_made_slowly", timeout=0.5) as pool:
         monkeypatch.setattr("rl_tui.engine.sampling.pools.worker_process.START_SECONDS", 0.7)
         run = Run(pool)
         run.until(lambda: any(isinstance(report, Restarting) and words in report.reason for report in run.reports))
-    with pytest.raises(InstanceFailure, match=words), mortals(tmp_path / "first", "is_made_slowly"):
+    with pytest.raises(InstanceFailure, match=words), mortals(tmp_path / "first", "is_made_slowly", timeout=0.5):
         pass
 
 
@@ -258,14 +260,17 @@ def test_without_a_limit_of_calls_a_start_has_none(tmp_path: Path, monkeypatch: 
         assert len(run.of(Restarting)) == 1
 
 
-def test_a_pool_that_is_closed_during_a_restart_waits_for_nothing(tmp_path: Path) -> None:
+def test_a_pool_that_is_closed_during_a_restart_waits_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with mortals(tmp_path, "dies", "is_made_slowly") as pool:
         run = Run(pool)
         run.until((tmp_path / "life-1").exists)
         worker = psutil.Process(pool.pids[0])
         start = time.monotonic()
+        monkeypatch.setattr("rl_tui.engine.sampling.pools.process.END_SECONDS", DEADLINE_SECONDS)  # for what it closes
         pool.close()
-        assert time.monotonic() - start < 1.5, "worker processes have two seconds to close their environments"
+        assert time.monotonic() - start < DEADLINE_SECONDS
         assert survivors([worker], seconds=0) == []
 
 

@@ -14,10 +14,10 @@ import psutil
 from rl_tui.engine.sampling.environments.settings import UnitySettings
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
+from tests.deadline import DEADLINE_SECONDS
 from tests.unity_player.executable import make_player
 
 BALL = "3DBall?team=0"
-DEADLINE = 20.0  # seconds, on a busy machine
 
 
 def free_port() -> int:
@@ -29,7 +29,7 @@ def free_port() -> int:
 
 def unity_settings(folder: Path, **changed: object) -> UnitySettings:
     """Settings with a free port and logs in the folder."""
-    given = {"base_port": free_port(), "log_folder": str(folder / "logs"), "timeout_wait": int(DEADLINE)}
+    given = {"base_port": free_port(), "log_folder": str(folder / "logs"), "timeout_wait": int(DEADLINE_SECONDS)}
     return UnitySettings.model_validate({**given, **changed})
 
 
@@ -67,7 +67,7 @@ def play(environment: UnityEnvironment, num_steps: int) -> list[Mapping[str, Ste
 
 def wait_until(is_so: Callable[[], bool]) -> None:
     """Return once it is so; fails after the deadline."""
-    deadline = time.monotonic() + DEADLINE
+    deadline = time.monotonic() + DEADLINE_SECONDS
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -16,6 +16,7 @@ from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity import ports
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
 from rl_tui.engine.sampling.failures import InstanceStopped
+from tests.deadline import DEADLINE_SECONDS
 from tests.sampling.unity.playing import BALL, free_port, play, playing, unity_settings, wait_until, zeros
 from tests.unity_player.connection import EXCHANGE
 from tests.unity_player.executable import make_player
@@ -85,7 +86,7 @@ def test_the_user_is_asked_to_press_play_while_a_reset_waits(editor: UnityEnviro
     wait_until(lambda: bool(editor.awaits))
     assert editor.awaits == f"Press Play in the Unity Editor, which connects to port {ports.EDITOR_PORT}"
     with press_play(tmp_path):
-        waiting.join(20)
+        waiting.join(DEADLINE_SECONDS)
         assert editor.awaits == ""
         editor.close()
 
@@ -110,7 +111,7 @@ def test_a_connection_that_is_closed_while_the_trainer_thinks_is_noticed_at_once
         with ThreadPoolExecutor(1) as thread:
             first = thread.submit(editor.reset, None)
             for request in requests[:2]:
-                call(request, timeout=20)
+                call(request, timeout=DEADLINE_SECONDS)
             pending = call.future(requests[2])
             answer = first.result(20)
             assert not pending.done()

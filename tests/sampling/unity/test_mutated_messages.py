@@ -19,6 +19,7 @@ from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironme
 from rl_tui.engine.sampling.failures import InstanceStopped
 from rl_tui.engine.sampling.pools.checks import AnswerCheck
 from rl_tui.engine.specs import Steps
+from tests.deadline import DEADLINE_SECONDS
 from tests.sampling.unity.playing import free_port, play, playing, unity_settings, zeros
 from tests.unity_player.connection import EXCHANGE
 
@@ -49,7 +50,7 @@ class Speaker:
 
     def _send(self, requests: list[bytes]) -> None:
         for request in requests:
-            reply = messages.UnityMessageProto.FromString(self._call(request, timeout=20))
+            reply = messages.UnityMessageProto.FromString(self._call(request, timeout=DEADLINE_SECONDS))
             if reply.header.status != 200:
                 return
 

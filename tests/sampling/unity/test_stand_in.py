@@ -10,6 +10,7 @@ import pytest
 
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
 from rl_tui.engine.specs import Actions
+from tests.deadline import DEADLINE_SECONDS
 from tests.unity_player.ball import BallEnvironment, BallWorld
 from tests.unity_player.encoding import AgentTemplate
 from tests.unity_player.executable import make_player
@@ -44,7 +45,7 @@ def test_a_player_shakes_hands_announces_its_behavior_once_and_plays_until_the_t
             (id, is_done, is_done) for is_done in (True, False) for id in range(12)
         ]
         trainer.close()
-        assert process.wait(20) == 0
+        assert process.wait(DEADLINE_SECONDS) == 0
     assert notes(tmp_path / "log")[1]["seed"] == 7
 
 
@@ -58,7 +59,7 @@ def test_a_signal_makes_a_player_send_its_last_header_and_leave(tmp_path: Path) 
         last = trainer.heard()
         assert (last.header.status, last.HasField("unity_output")) == (400, False)
         trainer.close()
-        assert process.wait(20) == 0
+        assert process.wait(DEADLINE_SECONDS) == 0
 
 
 def test_agents_written_from_a_template_are_those_that_protobuf_writes() -> None:

@@ -12,11 +12,12 @@ import pytest
 import yaml
 
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
+from tests.deadline import DEADLINE_SECONDS
 from tests.unity_player.arguments import CAPABILITIES, parse
 from tests.unity_player.executable import make_player
 from tests.unity_player.messages import ActionsMismatch, Acts, Brain, Said, Speech
 from tests.unity_player.official import official_spec
-from tests.unity_player.trainer import DEADLINE, Trainer, agents
+from tests.unity_player.trainer import Trainer, agents
 from tests.unity_player.trouble import CHANGES, trouble
 from tests.unity_player.worlds import World, make_world
 
@@ -148,7 +149,7 @@ def test_a_player_dies_at_the_request_that_trouble_names_and_only_once_with_a_fi
     with Trainer() as trainer:
         process = trainer.start(player, "-logFile", str(tmp_path / "log"))
         trainer.shake_hands()
-        assert process.wait(DEADLINE) == code
+        assert process.wait(DEADLINE_SECONDS) == code
         trainer.start(player, "-logFile", str(tmp_path / "log"))
         trainer.shake_hands()
         assert len(agents(trainer.heard())["3DBall?team=0"]) == 12
@@ -161,4 +162,4 @@ def test_a_wrapper_is_the_parent_of_the_player(tmp_path: Path) -> None:
         trainer.heard()
         assert len(psutil.Process(process.pid).children()) == 1
         trainer.close()
-        assert process.wait(DEADLINE) == 0
+        assert process.wait(DEADLINE_SECONDS) == 0

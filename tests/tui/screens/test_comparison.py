@@ -17,6 +17,7 @@ from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
 from rl_tui.tui.runs.comparing import Comparison, RunChoice
 from rl_tui.tui.screens.comparison import ComparisonScreen
+from tests.deadline import DEADLINE_SECONDS
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import CONFIGURATION, record, some_runs, story_of
@@ -233,7 +234,7 @@ async def test_keys_work_while_a_long_run_is_read_and_closing_ends_the_reading(t
         assert "by time of day" in await screen.press("t")
         assert "smooth 0.9" in await screen.press("s")
         await screen.press("escape")
-        assert runs.stopped.wait(10)
+        assert runs.stopped.wait(DEADLINE_SECONDS)
 
 
 async def test_memory_of_a_long_run_is_bounded() -> None:

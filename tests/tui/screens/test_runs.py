@@ -15,6 +15,7 @@ from rl_tui.engine.session.messages import Envelope
 from rl_tui.engine.session.summaries import BehaviorSummary, Removal, RunSummary
 from rl_tui.tui.runs.seeking import Seek
 from rl_tui.tui.screens import runs as runs_module
+from tests.deadline import DEADLINE_SECONDS
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import record, some_runs
@@ -33,7 +34,7 @@ class FakeRuns:
 
     def runs(self) -> Sequence[RunSummary]:
         """As given, or the problem."""
-        assert self.gate.wait(10)
+        assert self.gate.wait(DEADLINE_SECONDS)
         if self.problem:
             raise ConfigError(self.problem)
         return list(self.found)
