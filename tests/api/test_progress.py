@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import io
+import os
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -17,6 +19,9 @@ import rl_tui
 from rl_tui.engine.api import progress
 from rl_tui.engine.session.behavior_view import BehaviorView
 from tests.api.test_runs import settings, start
+from tests.deadline import DEADLINE_SECONDS
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 def text_of(table: Any, width: int = 100) -> str:
@@ -28,8 +33,8 @@ def text_of(table: Any, width: int = 100) -> str:
 
 def test_table_has_a_row_for_each_behavior(tmp_path: Path) -> None:
     run = start(tmp_path)
-    assert "starting" in text_of(progress.table_of(run)) or run.wait(20)
-    assert run.wait(20)
+    assert "starting" in text_of(progress.table_of(run)) or run.wait(DEADLINE_SECONDS)
+    assert run.wait(DEADLINE_SECONDS)
     lines = text_of(progress.table_of(run)).splitlines()
     at = next(number for number, line in enumerate(lines) if line.split()[:1] == ["behavior"])
     title, head, row = "".join(lines[:at]), lines[at], lines[at + 2]  # a long path has several lines
@@ -58,7 +63,7 @@ def test_terminal_has_the_table_below_the_warnings(tmp_path: Path, monkeypatch: 
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100, height=30)
     monkeypatch.setattr("rich.console.Console", lambda: console)
-    rl_tui.train(settings(checkpoint_interval=-1), run_id="run", results_dir=tmp_path)
+    rl_tui.train(settings(checkpoint_interval=-1, checkpoint_seconds=-1), run_id="run", results_dir=tmp_path)
     shown = screen.getvalue()
     assert shown.count("[WARNING] run: behaviors.Walker.checkpoint_interval: no checkpoint before the end") == 1
     assert "512 of 512" in shown.rpartition("steps/s")[2]
@@ -82,9 +87,23 @@ def test_notebook_has_one_table_that_is_replaced(
     monkeypatch.setattr(builtins, "get_ipython", ZMQInteractiveShell, raising=False)
     monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
-    rl_tui.train(settings(checkpoint_interval=-1), run_id="run", results_dir=tmp_path)
+    rl_tui.train(settings(checkpoint_interval=-1, checkpoint_seconds=-1), run_id="run", results_dir=tmp_path)
     assert "finished" in text_of(shown[-1])
     assert "512 of 512" in shown[-1]._repr_mimebundle_([], [])["text/html"]
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 1
     assert said[0].startswith("[WARNING] run: behaviors.Walker.checkpoint_interval")
+
+
+def test_types_are_checked_alike_whether_a_notebook_is_installed_or_not(tmp_path: Path) -> None:
+    """What IPython says of its types differs by release, and its functions have none in some."""
+    (tmp_path / "IPython").mkdir()
+    (tmp_path / "IPython/py.typed").touch()
+    (tmp_path / "IPython/display.py").write_text("def display(shown, display_id=None):\n    return display_id\n")
+    (tmp_path / "cell.py").write_text("from IPython.display import display\n\nshown: object = display(1)\n")
+    mypy = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path), str(tmp_path / "cell.py")]
+    surroundings = {**os.environ, "MYPYPATH": str(tmp_path)}
+    ended = subprocess.run(
+        mypy, cwd=ROOT, env=surroundings, capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
