@@ -45,7 +45,15 @@ from rl_tui.tui.state.controls import Controls, label_of
 from rl_tui.tui.state.preferences import Preferences, SavedView
 from rl_tui.tui.terminal.driver import TerminalDriver
 from rl_tui.tui.terminal.signals import IGNORED, IGNORED_NOTE, SAVING, LoopSignals
-from rl_tui.tui.textual_private import FailingApp, driver_of, fail, fire_late, mount_early, paint
+from rl_tui.tui.textual_private import (
+    FailingApp,
+    driver_of,
+    fail,
+    fire_late,
+    forget_removed_widgets,
+    mount_early,
+    paint,
+)
 
 OUTCOME_SECONDS = 0.1  # from one poll to the next while a key waits for its outcome or its picture
 PREPARE_SECONDS = 2.0  # after the start, when the engine has been loaded
@@ -105,6 +113,7 @@ class TrainerApp(FailingApp[ExitReason]):
         """
         super().__init__(driver_class=TerminalDriver)
         self.keep_streams()
+        forget_removed_widgets()
         self.view = view
         self.status, state = CommandStatus(), ScreenState()
         self.themes = Themes(

@@ -30,6 +30,8 @@ SYMBOLS = {  # by module, class or function, whose source must hold the name: wh
         "_gen": "ending it",
         "_tokens": "the keys that it was",
     },
+    "textual._styles_cache": {"StylesCache": "what is kept of widgets that are gone"},
+    "textual._styles_cache:StylesCache": {"get_inner_outer": "what is kept of widgets that are gone"},
     "textual._time": {"get_time": "the clock of events"},
     "textual._xterm_parser": {
         "BRACKETED_PASTE_END": "pasted text",
