@@ -115,7 +115,7 @@ def test_players_train_with_the_flags_of_mlagents_learn_and_one_that_crashes_is_
     exit_code, stdout, stderr = run("evaluate", "u1", "--episodes", "3", "--onnx", folder=folder)
     assert exit_code == 0, stdout + stderr
     assert re.fullmatch(r"unity:.* killed by SIGKILL.*; worker 0 is started again \(restart 1\)\n", stderr)
-    assert re.search(r"^episodes +3$", stdout, re.MULTILINE)
+    assert re.search(r"^episodes +3 +3$", stdout, re.MULTILINE)
     assert players_of(folder) == []
 
 

@@ -12,6 +12,7 @@ from rl_tui.tui.demo.script import HOURS
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.wrappers import Wrapper  # imports pydantic, which takes long
+    from rl_tui.engine.running.evaluation.saved_policy import Way  # imports torch
 
 RESULTS_DIR = "results"
 FOLDER_TEXT = f"folder of the runs (default {RESULTS_DIR})"
@@ -21,7 +22,10 @@ SEED_TEXT = "seed of the environment and the actions (default 1)"
 
 @dataclass(frozen=True, slots=True)
 class EvaluateArguments:
-    """`rl-tui evaluate`. checkpoint: newest, best or a step; behavior: None if it was not typed."""
+    """`rl-tui evaluate`. checkpoint: newest, best or a step; behavior: None if it was not typed.
+
+    ways: how it acts, one after the other.
+    """
 
     run: str
     results_dir: str
@@ -29,7 +33,7 @@ class EvaluateArguments:
     episodes: int
     checkpoint: str
     seed: int
-    is_stochastic: bool
+    ways: tuple[Way, ...]
     is_onnx: bool
     record: str | None
     shows_progress: bool = False
@@ -109,7 +113,12 @@ def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
     parser.add_argument("--checkpoint", type=_checkpoint, default="newest", metavar="WHICH", help=checkpoint_text)
     seed = number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
     parser.add_argument("--seed", type=seed, default=1, metavar="N", help=SEED_TEXT)
-    parser.add_argument("--stochastic", dest="is_stochastic", action="store_true", help="sample actions as in training")
+    ways = parser.add_mutually_exclusive_group()
+    greedy_text = "only with the most likely actions, or their mean"
+    ways.add_argument("--deterministic", dest="ways", action="store_const", const=("greedy",), help=greedy_text)
+    sampled_text = "only with sampled actions, as in training (default: both, one after the other)"
+    ways.add_argument("--stochastic", dest="ways", action="store_const", const=("sampled",), help=sampled_text)
+    parser.set_defaults(ways=("greedy", "sampled"))
     onnx_text = "use the ONNX file that was exported at that checkpoint"
     parser.add_argument("--onnx", dest="is_onnx", action="store_true", help=onnx_text)
     record_text = "write the first episodes to a .gif or .mp4 (needs the extra `record`)"

@@ -22,6 +22,7 @@ from rl_tui.tui.terminal.relaunch import relaunch
 from rl_tui.tui.terminal.streams import why_no_screen, write_stderr, write_stdout
 
 if TYPE_CHECKING:
+    from rl_tui.engine.running.evaluation.saved_policy import Way
     from rl_tui.engine.session.log_position import LogPosition
     from rl_tui.engine.session.messages import Envelope
     from rl_tui.tui.command_line.run_screen import ScreenSubject
@@ -117,8 +118,7 @@ def evaluate(arguments: command_arguments.EvaluateArguments) -> int:
     if record is not None:
         require_recorder(record)
     with imports_that_stay():
-        from rl_tui.engine.running.evaluation.episodes import ignore_return
-        from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
+        from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun, ignore_return_of_way
         from rl_tui.engine.running.run import limit_threads
     limit_threads()
     played = SavedRun(path.parent if path.is_file() else path).play(
@@ -127,20 +127,21 @@ def evaluate(arguments: command_arguments.EvaluateArguments) -> int:
             episodes=arguments.episodes,
             checkpoint=arguments.checkpoint,
             seed=arguments.seed,
-            is_stochastic=arguments.is_stochastic,
+            ways=arguments.ways,
             is_onnx=arguments.is_onnx,
             record=record,
         ),
-        Progress(arguments.episodes).on_return if arguments.shows_progress else ignore_return,
+        Progress(arguments.episodes).on_return if arguments.shows_progress else ignore_return_of_way,
         lambda level, text: write_stderr(text) if level in ("warning", "error") else None,
     )
     for reason in played.skipped:
         write_stderr(f"a checkpoint was skipped: {reason}")
-    kind = "stochastic" if arguments.is_stochastic else "deterministic"
-    head = f"{played.behavior} at step {played.step}, {kind}, seed {arguments.seed}: {played.source}"
+    head = f"{played.behavior} at step {played.step}, seed {arguments.seed}: {played.source}"
     write_stdout(safe_text(head) + "\n")
-    for name, value in played.scores.summary.items():
-        write_stdout(f"{name:12}{value:12.6g}\n")
+    write_stdout(f"{'':12}{''.join(f'{way:>12}' for way in played.scores)}\n")
+    summaries = [scores.summary for scores in played.scores.values()]
+    for name in summaries[0]:
+        write_stdout(f"{name:12}{''.join(f'{summary[name]:12.6g}' for summary in summaries)}\n")
     if record is not None:
         write_stdout(safe_text(f"recorded    {record}") + "\n")
     return 0
@@ -151,16 +152,19 @@ class Progress:
 
     def __init__(self, num_episodes: int) -> None:
         self._num_episodes = num_episodes
+        self._way: Way | None = None
         self._count, self._mean = 0, 0.0
         self._printed_at = time.monotonic()
 
-    def on_return(self, total: float) -> None:
+    def on_return(self, way: Way, total: float) -> None:
         """An episode ended with that return."""
+        if way != self._way:
+            self._way, self._count, self._mean = way, 0, 0.0
         self._count += 1
         self._mean += total / self._count - self._mean / self._count
         if time.monotonic() - self._printed_at >= PROGRESS_SECONDS:
             self._printed_at = time.monotonic()
-            write_stderr(f"{self._count} of {self._num_episodes} episodes, mean {self._mean:.6g} so far")
+            write_stderr(f"{self._count} of {self._num_episodes} {way} episodes, mean {self._mean:.6g} so far")
 
 
 def check_environment(arguments: command_arguments.CheckArguments) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import torch
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
 from rl_tui.engine.config.loading import load_config, load_to_act
 from rl_tui.engine.config.network import NetworkSettings
@@ -28,12 +29,13 @@ from rl_tui.engine.running.environments import (
     quota_of,
     settings_of,
 )
-from rl_tui.engine.running.evaluation.episodes import Scores, ignore_return, ignore_steps, play
+from rl_tui.engine.running.evaluation.episodes import Scores, ignore_steps, play
 from rl_tui.engine.running.evaluation.video import VideoRecorder
 from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.restoring import load_actor, load_trainer
 from rl_tui.engine.sampling.environments.base import Environment, NoteLevel
 from rl_tui.engine.sampling.environments.unity.wire.packages import misread_before
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
@@ -41,28 +43,30 @@ from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.file_names import CONFIGURATION
 from rl_tui.engine.storage.run_folder import RunFolder
 
+Way: TypeAlias = Literal["greedy", "sampled"]  # the likeliest actions, or those of training
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
     """What to play.
 
-    behavior: None for the only one. checkpoint: "newest", "best" or a step, of that behavior; others in its
-    environment use their newest. is_onnx: play the exported file, not the checkpoint. record: a file to
-    show the first episodes in.
+    behavior: None for the only one. episodes: in each way. checkpoint: "newest", "best" or a step, of that behavior;
+    others in its environment use their newest. ways: one after the other. is_onnx: play the exported file, not the
+    checkpoint. record: a file to show the first episodes in.
     """
 
     behavior: str | None
     episodes: int
     checkpoint: str
     seed: int
-    is_stochastic: bool
+    ways: tuple[Way, ...]
     is_onnx: bool
     record: Path | None
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """The scores of one behavior.
+    """The scores of one behavior, by the way in which it acted.
 
     source: the checkpoint or the exported file. skipped: why newer checkpoints than the newest that verifies were not
     used, where the newest was requested.
@@ -71,8 +75,12 @@ class EvaluationResult:
     behavior: str
     step: int
     source: Path
-    scores: Scores
+    scores: Mapping[Way, Scores]
     skipped: tuple[str, ...]
+
+
+def ignore_return_of_way(way: Way, total: float) -> None:
+    """The default of `SavedRun.play` for `on_return`."""
 
 
 def ignore_note(level: NoteLevel, text: str) -> None:
@@ -91,25 +99,15 @@ class SavedRun:
     def play(
         self,
         request: EvaluationRequest,
-        on_return: Callable[[float], None] = ignore_return,
+        on_return: Callable[[Way, float], None] = ignore_return_of_way,
         on_note: Callable[[NoteLevel, str], None] = ignore_note,
     ) -> EvaluationResult:
         """Episodes of one behavior, in the environment of the run. Raises RlTuiError.
 
         on_return: gets the return of each. on_note: gets lines for the user, also about players that fail.
         """
-        source = self._environment(request.behavior, request.seed).source
-        if request.record is not None:
-            source = source.showing_frames()
         made: list[Environment] = []
-
-        def make(first: int, count: int) -> Sequence[Environment]:
-            made.extend(source.make(first, count))
-            return made
-
-        settings = self._config.env_settings
-        num_copies, quota = min(settings.num_envs, request.episodes), quota_of(settings)
-        pool = make_pool_apart(source, make, num_copies, settings.timeout_wait, quota)
+        pool = self._pool(request, made)
 
         def pass_on_notes() -> bool:
             for level, text in lines_of_reports(pool):
@@ -123,21 +121,42 @@ class SavedRun:
                 pool.set_parameters(lessons.values)
             pool.start()
             behavior = _only(request.behavior, self._names(pool.specs))
-            acting: dict[str, _Acting] = {}
+            acting: dict[str, _Acting] = {}  # loaded once: a run that trains removes checkpoints
 
-            def policy_for(spec: BehaviorSpec) -> Policy:
-                acting[spec.name] = self._acting(spec, spec.name == behavior, request, on_note)
-                return acting[spec.name].policy
+            def policy_for(way: Way, spec: BehaviorSpec) -> Policy:
+                if spec.name not in acting:
+                    acting[spec.name] = self._acting(spec, spec.name == behavior, request, on_note)
+                return acting[spec.name].make_policy(way)
 
             on_steps = ignore_steps
             if request.record is not None:
                 on_steps = leaving.enter_context(VideoRecorder(request.record, made[0])).add
-            scores = play(
-                pool, policy_for, behavior, request.episodes, request.seed, pass_on_notes, on_steps, on_return
-            )
-        assert scores is not None, "it is never interrupted"
+            scores: dict[Way, Scores] = {}
+            for number, way in enumerate(request.ways):
+                if number and lessons.has_any:
+                    pool.set_parameters(lessons.values, restart=True)  # with the same draws
+                played = play(
+                    pool, partial(policy_for, way), behavior, request.episodes, request.seed, pass_on_notes, on_steps,
+                    partial(on_return, way),
+                )  # fmt: skip
+                assert played is not None, "it is never interrupted"
+                scores[way], on_steps = played, ignore_steps
         skipped = tuple(reason for one in acting.values() for reason in one.skipped)
         return EvaluationResult(behavior, acting[behavior].step, acting[behavior].source, scores, skipped)
+
+    def _pool(self, request: EvaluationRequest, made: list[Environment]) -> EnvironmentPool:
+        """The run's environments, which are added to `made` when they are started in this process."""
+        source = self._environment(request.behavior, request.seed).source
+        if request.record is not None:
+            source = source.showing_frames()
+
+        def make(first: int, count: int) -> Sequence[Environment]:
+            made.extend(source.make(first, count))
+            return made
+
+        settings = self._config.env_settings
+        num_copies, quota = min(settings.num_envs, request.episodes), quota_of(settings)
+        return make_pool_apart(source, make, num_copies, settings.timeout_wait, quota)
 
     def _names(self, specs: Mapping[str, BehaviorSpec]) -> list[str]:
         """The behaviors that can be played: those in the environment, and others with checkpoints, which may appear."""
@@ -160,15 +179,18 @@ class SavedRun:
             on_note("warning", f"{spec.name}: {misread}")
         if request.is_onnx:
             path = self._exported(spec.name, checkpoint.step)
-            return _Acting(OnnxPolicy(path, spec, not request.is_stochastic), checkpoint.step, path, skipped)
+            return _Acting(lambda way: OnnxPolicy(path, spec, way == "greedy"), checkpoint.step, path, skipped)
         kind = registry.implementation("trainers", config.trainer_type)
-        seed, network = derived_seed(request.seed), _network_to_act(config, request.is_stochastic)
-        if prefix := vars(kind).get("actor_prefix"):
-            actor = SavedActor(prefix, spec, network, config.hyperparameters.squashes_actions)
-            policy = load_actor(actor, state, checkpoint, seed)
-        else:
-            policy = self._whole_trainer(spec, network, state, checkpoint).make_policy(seed)
-        return _Acting(policy, checkpoint.step, checkpoint.path, skipped)
+        seed = derived_seed(request.seed)
+
+        def make_policy(way: Way) -> Policy:
+            network = config.network_settings.model_copy(update={"deterministic": way == "greedy"})
+            if prefix := vars(kind).get("actor_prefix"):
+                actor = SavedActor(prefix, spec, network, config.hyperparameters.squashes_actions)
+                return load_actor(actor, state, checkpoint, seed)
+            return self._whole_trainer(spec, network, state, checkpoint).make_policy(seed)
+
+        return _Acting(make_policy, checkpoint.step, checkpoint.path, skipped)
 
     def _whole_trainer(
         self, spec: BehaviorSpec, network: NetworkSettings, state: State, checkpoint: Checkpoint
@@ -219,9 +241,9 @@ class SavedRun:
 
 @dataclass(frozen=True, slots=True)
 class _Acting:
-    """A policy, and where it comes from."""
+    """How its policy is made, and where it comes from."""
 
-    policy: Policy
+    make_policy: Callable[[Way], Policy]
     step: int
     source: Path
     skipped: tuple[str, ...]
@@ -235,7 +257,3 @@ def _only(name: str | None, names: list[str]) -> str:
         found = f"must be given: {one_of(names)}" if name is None else must_be_one_of(names, name)
         raise ConfigError(f"--behavior: {found}")
     return name
-
-
-def _network_to_act(config: BehaviorConfig, is_stochastic: bool) -> NetworkSettings:
-    return config.network_settings.model_copy(update={"deterministic": not is_stochastic})

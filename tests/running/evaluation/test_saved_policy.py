@@ -14,7 +14,7 @@ import yaml
 
 from rl_tui.engine.errors import CheckpointError, ConfigError, EnvironmentFailure
 from rl_tui.engine.running.evaluation import episodes
-from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, EvaluationResult, SavedRun
+from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, EvaluationResult, SavedRun, Way
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.session.messages import CheckpointSaved, EvaluationReported
 from rl_tui.tui.cli import main
@@ -24,7 +24,7 @@ from tests.running.runs import behavior, configuration, run_to_end
 
 imageio, imageio_ffmpeg = pytest.importorskip("imageio.v2"), pytest.importorskip("imageio_ffmpeg")
 
-NEWEST = EvaluationRequest(None, 12, "newest", 1, is_stochastic=False, is_onnx=False, record=None)
+NEWEST = EvaluationRequest(None, 12, "newest", 1, ways=("greedy",), is_onnx=False, record=None)
 
 
 def finished(folder: Path, env: Any = "toy:line", behaviors: dict[str, Any] | None = None, **settings: Any) -> Path:
@@ -41,8 +41,8 @@ def request(**changes: Any) -> EvaluationRequest:
     return EvaluationRequest(**fields | changes)
 
 
-def numbers(played: EvaluationResult) -> tuple[list[float], list[int]]:
-    return played.scores.returns.tolist(), played.scores.lengths.tolist()
+def numbers(played: EvaluationResult, way: Way = "greedy") -> tuple[list[float], list[int]]:
+    return played.scores[way].returns.tolist(), played.scores[way].lengths.tolist()
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +53,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_policy_plays_the_same_from_its_checkpoint_and_from_its_exported_file(run: Path) -> None:
     checkpoint, exported = (SavedRun(run).play(request(is_onnx=is_onnx)) for is_onnx in (False, True))
     assert numbers(checkpoint) == numbers(exported)
-    assert len(checkpoint.scores.returns) == 12
+    assert len(checkpoint.scores["greedy"].returns) == 12
     assert checkpoint.source == run / "Walker/checkpoints" / f"Walker-{checkpoint.step}"
     assert exported.source == run / "Walker" / f"Walker-{checkpoint.step}.onnx"
     assert numbers(SavedRun(run).play(request())) == numbers(checkpoint), "the same seed gives the same episodes"
-    assert numbers(SavedRun(run).play(request(is_stochastic=True))) != numbers(checkpoint)
+    both = SavedRun(run).play(request(ways=("greedy", "sampled")))
+    assert numbers(both) == numbers(checkpoint)
+    assert numbers(both, "sampled") == numbers(SavedRun(run).play(request(ways=("sampled",))), "sampled")
+    assert numbers(both, "sampled") != numbers(both)
 
 
 def test_checkpoint_whose_export_is_gone_names_those_that_have_one(
@@ -104,14 +107,26 @@ def test_command_prints_what_was_earned(run: Path, capsys: pytest.CaptureFixture
     words = ["evaluate", "run", "--results-dir", str(run.parent), "--episodes", "12"]
     assert main(words) == 0
     head, *rows = capsys.readouterr().out.splitlines()
-    scores = SavedRun(run).play(request()).scores
+    played = SavedRun(run).play(request(ways=("greedy", "sampled")))
     assert head.startswith("Walker at step ")
-    assert head.endswith(str(SavedRun(run).play(request()).source))
-    reported = {row[:12].strip(): float(row[12:]) for row in rows}
-    assert reported == pytest.approx(scores.summary, rel=1e-5)
-    assert list(reported) == ["mean", "std", "min", "max", "mean length", "episodes"]
-    assert reported["episodes"] == 12
-    assert reported["min"] <= reported["mean"] <= reported["max"]
+    assert head.endswith(str(played.source))
+    assert rows[0].split() == ["greedy", "sampled"]
+    for at, scores in enumerate(played.scores.values()):
+        reported = {row[:12].strip(): float(row[12:].split()[at]) for row in rows[1:]}
+        assert reported == pytest.approx(scores.summary, rel=1e-5)
+        assert list(reported) == ["mean", "std", "min", "max", "mean length", "episodes"]
+        assert reported["episodes"] == 12
+        assert reported["min"] <= reported["mean"] <= reported["max"]
+
+
+@pytest.mark.parametrize(("flag", "way"), [("--deterministic", "greedy"), ("--stochastic", "sampled")])
+def test_command_plays_in_one_way_where_a_flag_names_it(
+    run: Path, capsys: pytest.CaptureFixture[str], flag: str, way: Way
+) -> None:
+    assert main(["evaluate", "run", "--results-dir", str(run.parent), "--episodes", "12", flag]) == 0
+    _, head, mean, *_ = capsys.readouterr().out.splitlines()
+    expected = SavedRun(run).play(request(ways=(way,))).scores[way].summary["mean"]
+    assert (head.strip(), mean.split()) == (way, ["mean", f"{expected:.6g}"])
 
 
 def test_damaged_checkpoint_is_skipped_with_a_warning(
@@ -160,7 +175,7 @@ def test_behaviors_that_share_an_environment_play_together(tmp_path: Path) -> No
     behaviors = {name: behavior(checkpoint_interval=100) for name in ("Left", "Right")}
     folder = finished(tmp_path, "tests.running.environments:Pair", behaviors)
     played = SavedRun(folder).play(request(behavior="Right"))
-    assert played.scores.summary | {"episodes": 0} == {
+    assert played.scores["greedy"].summary | {"episodes": 0} == {
         "mean": 3, "std": 0, "min": 3, "max": 3, "mean length": 3, "episodes": 0,
     }  # fmt: skip
     assert main(["evaluate", "run", "--results-dir", str(folder.parent)]) == 2
@@ -171,7 +186,7 @@ def test_behavior_that_appears_later_is_played_or_refused_by_name(tmp_path: Path
     behaviors = {name: behavior(max_steps=200) for name in ("Left", "Right")}
     config = configuration(tmp_path, behaviors, env, env_settings={"env_kwargs": kwargs, "num_envs": 2})
     folder = run_to_end(config).folder
-    scores = SavedRun(folder).play(request(behavior="Right")).scores
+    scores = SavedRun(folder).play(request(behavior="Right")).scores["greedy"]
     assert scores.returns.tolist() == [3.0] * 12
     with pytest.raises(ConfigError, match="--behavior: must be given: Left or Right"):
         SavedRun(folder).play(request())
@@ -191,8 +206,8 @@ def test_behavior_that_never_appears_is_not_waited_for_forever(tmp_path: Path, m
 def test_behavior_is_played_in_the_environment_of_its_own(tmp_path: Path) -> None:
     behaviors = {name: behavior(max_steps=256, checkpoint_interval=100) for name in ("Walker", "Pole")}
     folder = finished(tmp_path, {"Walker": "toy:line", "Pole": "toy:one-step"}, behaviors)
-    assert SavedRun(folder).play(request(behavior="Pole")).scores.lengths.tolist() == [1] * 12
-    assert SavedRun(folder).play(request(behavior="Walker")).scores.lengths.min() > 1
+    assert SavedRun(folder).play(request(behavior="Pole")).scores["greedy"].lengths.tolist() == [1] * 12
+    assert SavedRun(folder).play(request(behavior="Walker")).scores["greedy"].lengths.min() > 1
 
 
 def test_evaluation_while_training_scores_as_the_command_does(tmp_path: Path) -> None:
@@ -204,7 +219,7 @@ def test_evaluation_while_training_scores_as_the_command_does(tmp_path: Path) ->
     run = run_to_end(configuration(tmp_path, {"Walker": settings}, "toy:one-step"))
     (reported,) = run.of(EvaluationReported)
     assert reported.mean_return > 0.9
-    assert SavedRun(run.folder).play(request(episodes=64)).scores.returns.mean() == pytest.approx(
+    assert SavedRun(run.folder).play(request(episodes=64)).scores["greedy"].returns.mean() == pytest.approx(
         reported.mean_return, abs=0.1
     )
 
