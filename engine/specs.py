@@ -98,7 +98,8 @@ class BehaviorSpec:
     """The observations and actions of every agent of a behavior.
 
     spaces: the Gymnasium spaces that they were made from, see space_json.py; unity_package: of the player. None for
-    other environments.
+    other environments. reward_threshold: the mean return with which its environment counts as solved, where Gymnasium's
+    registry has one.
     """
 
     name: str
@@ -106,6 +107,7 @@ class BehaviorSpec:
     actions: ActionSpec
     spaces: Json = field(default=None, compare=False)
     unity_package: UnityPackage | None = field(default=None, compare=False)
+    reward_threshold: float | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)

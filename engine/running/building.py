@@ -69,6 +69,7 @@ from rl_tui.engine.session.messages import BehaviorStarted
 from rl_tui.engine.specs import BehaviorSpec, Policy
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.earlier_returns import earlier_returns
 from rl_tui.engine.storage.run_folder import RunFolder
 
 LATE_SEEDS = 1000  # more than any run has behaviors when it starts, and any environment later
@@ -299,6 +300,8 @@ class Builder:
                 replay_bytes=trainer.replay_bytes if keeps_steps else 0,
                 first_update_step=step + warmup_steps if warmup_steps else 0,
                 headline_metrics=tuple(config.hyperparameters.headline_metrics),
+                reward_threshold=spec.reward_threshold,
+                earlier_returns=earlier_returns(self._folder.events, spec.name) if step else (),
             )
         )
         if self._is_training:

@@ -15,6 +15,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import STEPS_PER_SECOND, metric_tag
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.learning.trainer import Metrics, Samples
+from rl_tui.engine.running.action_cost import ActionCost
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.reported_names import ReportedNames
@@ -47,6 +48,7 @@ class SummaryStatistics:
         self._reported: dict[str, GatheredStatistic] = {}
         self._returns: list[NDArray[np.float32]] = []
         self._lengths: list[NDArray[np.int64]] = []
+        self._action_cost = ActionCost()
 
     def add(self, metrics: Metrics) -> None:
         """Count each of these as one value; NaN is left out."""
@@ -61,6 +63,10 @@ class SummaryStatistics:
         if len(returns):
             self._returns.append(returns)
             self._lengths.append(lengths)
+
+    def add_actions(self, block: Trajectories) -> None:
+        """Count its continuous actions, and what followed them."""
+        self._action_cost.add(block)
 
     def add_measured(self, measured: Measured) -> None:
         """Count what the environment measured besides rewards."""
@@ -83,7 +89,9 @@ class SummaryStatistics:
             episodes = {"Cumulative Reward": returns, "Episode Length": np.concatenate(self._lengths)}
             metrics |= {f"Environment/{name}": float(values.mean()) for name, values in episodes.items()}
             counts |= {f"Environment/{name}": len(values) for name, values in episodes.items()}
+        metrics |= self._action_cost.metrics
         self._totals, self._reported, self._returns, self._lengths = {}, {}, [], []
+        self._action_cost = ActionCost()
         return Summary(metrics, counts, returns, histograms)
 
 
@@ -147,6 +155,7 @@ class SummaryReporter:
             self._bus.log("info", self._settings.behavior, text)
         if self._settings.config.summary_freq != OFF:  # else nothing would ever flush them
             self.statistics.add_episodes(block.episode_returns, block.episode_lengths)
+            self.statistics.add_actions(block)
             self.statistics.add_reported(self._names.admit(block.statistics))
         self._follow_lessons()
         for value in block.episode_returns[-RECENT_EPISODES:].tolist():

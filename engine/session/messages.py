@@ -46,7 +46,9 @@ class BehaviorStarted:
 
     replay_steps: the capacity of the replay buffer, replay_bytes: its size in memory; 0 without one.
     first_update_step: no update comes before it, 0 where an update needs only a batch. headline_metrics: tags of the
-    trainer's own metrics that say most about its learning.
+    trainer's own metrics that say most about its learning. reward_threshold: the mean return with which its environment
+    counts as solved, None where it is not known. earlier_returns: of episodes before the run was resumed, two that
+    differ, or the one that all had; empty where none is known.
     """
 
     behavior: str
@@ -61,6 +63,8 @@ class BehaviorStarted:
     replay_bytes: int = 0
     first_update_step: int = 0
     headline_metrics: tuple[str, ...] = ()
+    reward_threshold: float | None = None
+    earlier_returns: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +148,10 @@ class MetricsReported:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReported:
-    """The policy of that step was evaluated over that many episodes, apart from its training, in `seconds`."""
+    """The policy of that step was evaluated over that many episodes, apart from its training, in `seconds`.
+
+    deterministic: it acted greedily, by the mean or the likeliest choice; else it sampled, as in training.
+    """
 
     behavior: str
     step: int
@@ -153,6 +160,7 @@ class EvaluationReported:
     episodes: int
     mean_length: float
     seconds: float
+    deterministic: bool = True
 
 
 @dataclass(frozen=True, slots=True)

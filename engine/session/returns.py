@@ -11,20 +11,26 @@ from typing import Protocol, TypeVar
 RECENT_EPISODES = 100  # the usual number for reported returns
 
 
+def differ(lowest: float, highest: float) -> bool:
+    """Whether the returns between these two are not all the same, but for rounding."""
+    return highest - lowest > 1e-6 * max(1.0, abs(highest))
+
+
 @dataclass(slots=True)
 class RecentEpisodes:
-    """The newest RECENT_EPISODES episodes of training, known as groups that ended together.
+    """The newest episodes of training, known as groups that ended together.
 
     groups: (number of episodes, their mean return), oldest first. num_ignored: so many of the next episodes do not
-    count; at a new lesson, those that have begun before.
+    count; at a new lesson, those that have begun before. size: how many are kept; it may grow.
     """
 
     groups: deque[tuple[int, float]] = field(default_factory=deque)
     num_ignored: int = 0
+    size: int = RECENT_EPISODES
     _num_held: int = 0
 
     def add(self, count: int, mean_return: float) -> None:
-        """Count episodes that ended together, and forget groups older than the newest hundred."""
+        """Count episodes that ended together, and forget groups older than the newest `size`."""
         ignored = min(count, self.num_ignored)
         self.num_ignored -= ignored
         count -= ignored
@@ -32,18 +38,18 @@ class RecentEpisodes:
             return
         self.groups.append((count, mean_return))
         self._num_held += count
-        while self._num_held - self.groups[0][0] >= RECENT_EPISODES:
+        while self._num_held - self.groups[0][0] >= self.size:
             self._num_held -= self.groups.popleft()[0]
 
     @property
     def count(self) -> int:
-        """How many episodes the mean is of, at most RECENT_EPISODES."""
-        return min(self._num_held, RECENT_EPISODES)
+        """How many episodes the mean is of, at most `size`."""
+        return min(self._num_held, self.size)
 
     @property
     def is_full(self) -> bool:
-        """Whether RECENT_EPISODES have ended."""
-        return self._num_held >= RECENT_EPISODES
+        """Whether `size` have ended."""
+        return self._num_held >= self.size
 
     @property
     def mean(self) -> float | None:

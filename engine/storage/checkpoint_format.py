@@ -80,8 +80,9 @@ def encode(checkpoint: Checkpoint, state: State) -> dict[str, bytes]:
 
 
 def _spec_to_json(spec: BehaviorSpec) -> dict[str, Json]:
-    """Without the spaces of the environment, which a checkpoint does not need."""
-    return {name: value for name, value in dataclasses.asdict(spec).items() if name != "spaces"}
+    """Without what it says of its environment, which a checkpoint does not need."""
+    unneeded = ("spaces", "reward_threshold")
+    return {name: value for name, value in dataclasses.asdict(spec).items() if name not in unneeded}
 
 
 def encode_manifest(files: Mapping[str, bytes]) -> bytes:

@@ -22,6 +22,7 @@ from rl_tui.engine.session.messages import (
     EnvironmentAwaits,
     EnvironmentRestarting,
     EpisodesFinished,
+    EvaluationReported,
     Gpu,
     HyperparametersReported,
     LessonChanged,
@@ -67,10 +68,11 @@ class Story:
         self.warnings += new
         return new
 
-    def steps(self, count=1000, after=1.0):
+    def steps(self, count=1000, after=1.0, updates=0):
         self.step += count
         self.sampled += count
-        return self.publish(ProgressReported(self.name, self.step, self.sampled, count / max(after, 1e-9), 0), after)
+        rate = count / max(after, 1e-9)
+        return self.publish(ProgressReported(self.name, self.step, self.sampled, rate, updates), after)
 
     def summary(self, metrics=None, mean=5.0, std=10.0, episodes=100):
         """50 000 steps in 10 seconds, episodes with that mean, and their summary."""
@@ -490,10 +492,104 @@ def test_returns_that_stay_as_they_were_at_first_are_a_warning_until_they_are_be
         story.publish(MetricsReported("Walker", story.step, 1.0, {}, 0.02, 0.14, None, True))
     warning = only(play(story, 5, *rare))
     assert warning.kind == "no_improvement"
-    assert warning.message == "mean return 0.02 after 50k steps, hardly better than at first (0)"
+    assert warning.message == "mean return 0.01807 after 50k steps, hardly better than at first (0.02)"
     assert "buffer_size" in warning.advice
     assert play(story, 100, *rare) == []
     assert play(story, 100, 0.0, 1.0) == [WarningCleared("no_improvement", "Walker")]
+
+
+def trial(first, later, std, episodes=150):
+    """Warnings of a run whose first hundred episodes, without an update, and later ones have these mean returns."""
+    story = Story(goal=100_000)
+    for mean, updates in ((first, 0), (later, 10)):
+        for _ in range(episodes // 3):
+            story.publish(EpisodesFinished("Walker", story.step, 3, mean, mean - std, mean + std, 100.0))
+            story.steps(1000 if updates else 10, updates=updates)
+        for _ in range(4):
+            story.publish(MetricsReported("Walker", story.step, 1.0, {}, mean, std, None, True))
+    story.steps(1000, updates=10)
+    return {warning.kind for warning in story.raised}
+
+
+@pytest.mark.parametrize(("first", "later", "std"), [(-180.0, -125.0, 110.0), (0.012, 0.16, 0.3), (5e6, 5.5e6, 1e6)])
+def test_returns_that_are_better_by_more_than_chance_are_an_improvement(first, later, std):
+    """However small the gain is beside the spread of single episodes, and whatever their scale is."""
+    assert trial(first, later, std) == set()
+    assert trial(first, first + (later - first) / 5, std) == {"no_improvement"}
+
+
+def test_task_that_is_solved_from_the_start_need_not_improve():
+    story = Story(goal=100_000, reward_threshold=0.4)
+    for _ in range(6):
+        play(story, 100, 0.4, 0.6)
+        story.publish(MetricsReported("Walker", story.step, 1.0, {}, 0.5, 0.1, None, True))
+    assert story.warnings == []
+
+
+@pytest.mark.parametrize("plan", [{"reward_threshold": 475.0}, {"earlier_returns": (22.0, 500.0)}])
+def test_same_returns_of_a_task_that_is_solved_or_was_learned_before_are_no_trouble(plan):
+    story = Story(step=100_000, **plan)
+    assert play(story, 500, 500.0) == []
+
+
+def test_same_returns_of_before_a_resume_are_none_that_differ():
+    story = Story(step=100_000, earlier_returns=(0.0,))
+    assert only(play(story, 400, 0.0)).kind == "same_returns"
+
+
+def test_returns_of_before_a_roll_back_count():
+    story = Story()
+    play(story, 10, 20.0, 500.0)
+    story.publish(BehaviorRolledBack("Walker", story.step, story.step, "x"))
+    assert play(story, 500, 500.0) == []
+
+
+SHARE, MAGNITUDE = "Environment/Action Cost Share", "Policy/Action Magnitude"
+
+
+def test_actions_that_shrink_because_only_their_cost_counts_are_a_warning_until_something_else_does():
+    story = Story(goal=1_000_000_000)
+    assert [w for _ in range(4) for w in story.summary({SHARE: 0.999, MAGNITUDE: 0.9}, mean=-30.0)] == []
+    warning = only([w for size in (0.8, 0.6) for w in story.summary({SHARE: 0.999, MAGNITUDE: size}, mean=-10.0)])
+    assert warning.message == (
+        "mean return -10: only the cost of actions makes rewards differ (100%),"
+        " and actions are 67% as large as at first: the policy learns to do nothing"
+    )
+    assert story.summary({SHARE: 0.9, MAGNITUDE: 0.1}) == []
+    assert story.summary({SHARE: 0.3, MAGNITUDE: 0.1}) == [WarningCleared("does_nothing", "Walker")]
+
+
+def test_small_actions_where_rewards_differ_for_another_reason_are_no_warning():
+    """Balancing takes small actions, too."""
+    story = Story()
+    for size in (0.9, 0.9, 0.5, 0.2, 0.1, 0.05, 0.05):
+        story.summary({SHARE: 0.7, MAGNITUDE: size}, mean=-10.0 * size)
+    assert story.warnings == []
+
+
+def evaluation(story, mean, std=10.0, deterministic=True):
+    return story.publish(EvaluationReported("Walker", story.step, mean, std, 10, 100.0, 1.0, deterministic))
+
+
+def test_greedy_policy_that_is_far_worse_than_the_sampled_one_is_a_warning_until_it_is_not():
+    story = Story()
+    for number in range(5):
+        story.summary(mean=-80.0 + number, std=60.0)
+    assert evaluation(story, -1600.0, 500.0) == [], "the returns of training may be older"
+    warning = only(evaluation(story, -1100.0, 300.0))
+    assert warning.message == "mean return -1100 of greedy actions in evaluations, -76 of sampled ones in training"
+    assert evaluation(story, -120.0) == []
+    assert evaluation(story, -90.0) == [WarningCleared("greedy_return", "Walker")]
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "deterministic"), [(-120.0, 60.0, True), (-1100.0, 3000.0, True), (-1100.0, 300.0, False)]
+)
+def test_evaluations_within_the_spread_of_episodes_or_that_sample_are_no_warning(mean, std, deterministic):
+    story = Story()
+    for number in range(5):
+        story.summary(mean=-80.0 + number, std=60.0)
+    assert [w for _ in range(4) for w in evaluation(story, mean, std, deterministic)] == []
 
 
 def test_returns_of_a_later_lesson_need_not_improve():
@@ -740,7 +836,9 @@ ANY_FLOAT = st.one_of(
 )
 WHOLE = st.integers(-(2**63), 2**63)
 NAMES = st.sampled_from(["", "Walker", "\x1b[31m"])
-TAGS = st.sampled_from([ENTROPY, KL, CLIP, VALUE_LOSS, Q1, Q2, COEFFICIENT, "Losses/Policy Loss", "Losses/\n"])
+TAGS = st.sampled_from(
+    [ENTROPY, KL, CLIP, VALUE_LOSS, Q1, Q2, COEFFICIENT, SHARE, MAGNITUDE, "Losses/Policy Loss", "Losses/\n"]
+)
 ANY_EVENT = st.one_of(
     st.just(RUN),
     st.builds(RunStateChanged, st.sampled_from(["training", "paused", "stopping", "finished"])),
@@ -762,6 +860,7 @@ ANY_EVENT = st.one_of(
         st.none(),
         st.booleans(),
     ),
+    st.builds(EvaluationReported, NAMES, WHOLE, ANY_FLOAT, ANY_FLOAT, WHOLE, ANY_FLOAT, ANY_FLOAT),
     st.builds(CheckpointFailed, NAMES, WHOLE, st.just("interval"), st.text()),
     st.builds(BehaviorRolledBack, NAMES, WHOLE, WHOLE, st.just("")),
     st.builds(DevicesSampled, st.just(()), st.just(""), ANY_FLOAT, *[WHOLE] * 6),
@@ -814,7 +913,7 @@ def test_a_long_run_needs_no_more_memory_than_a_short_one():
     story, sizes = Story(), []
     for number in range(4000):
         story.summary(
-            {ENTROPY: 1.0, KL: 0.01, VALUE_LOSS: 1.0, Q1: 1.0, COEFFICIENT: 1.0}, mean=float(number % 7), episodes=1
+            {ENTROPY: 1.0, KL: 0.01, VALUE_LOSS: 1.0, Q1: 1.0, COEFFICIENT: 1.0}, mean=float(number % 7), episodes=3
         )
         story.publish(DEVICES, 10.0)
         if number in (1000, 3999):

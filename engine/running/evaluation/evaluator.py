@@ -111,6 +111,7 @@ class Evaluator:
                 episodes=len(scores.returns),
                 mean_length=float(scores.lengths.mean()),
                 seconds=time.monotonic() - start,
+                deterministic=self._settings.deterministic,
             )
         )
         return scores.metrics

@@ -13,6 +13,7 @@ from typing import Any, SupportsFloat, TypeAlias
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.action_space import ActionCodec
@@ -30,6 +31,11 @@ TIME_LIMIT = "_max_episode_steps"  # of gymnasium.wrappers.TimeLimit around an e
 KIND_OF_COPIES = "gymnasium.Env"
 RESET = "observation, info"
 STEP = "observation, reward, terminated, truncated, info"
+
+
+def reward_threshold(spec: EnvSpec | None) -> float | None:
+    """The mean return with which a registered environment counts as solved; None where wrappers may change rewards."""
+    return None if spec is None or spec.additional_wrappers else spec.reward_threshold
 
 
 class NamedCopy(AbstractContextManager["NamedCopy"]):
@@ -71,7 +77,9 @@ class GymnasiumLoop:
         self._tally: Tally | None = None
         self._setter = ParameterSetter(copies, attributes or {})
         spaces = spaces_to_json(copies[0].observation_space, copies[0].action_space)
-        spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec, spaces)
+        seen = tuple(leaf.spec for leaf in self._leaves)
+        threshold = reward_threshold(copies[0].spec)
+        spec = BehaviorSpec(behavior, seen, self._codec.spec, spaces, reward_threshold=threshold)
         self.specs: Mapping[str, BehaviorSpec] = {behavior: spec}
         self.num_agents: Mapping[str, int] = {behavior: len(copies)}
 

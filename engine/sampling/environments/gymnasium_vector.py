@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
 from rl_tui.engine.sampling.environments.action_space import ActionCodec
+from rl_tui.engine.sampling.environments.gymnasium_loop import reward_threshold
 from rl_tui.engine.sampling.environments.measuring import Infos, Tally
 from rl_tui.engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
 from rl_tui.engine.sampling.environments.rendering import Frame, frames_per_second, rendered
@@ -61,7 +62,9 @@ class GymnasiumVector:
             np.zeros((self._count, shape[0]), np.float32), np.zeros((self._count, shape[1]), np.int64)
         )
         spaces = spaces_to_json(env.single_observation_space, env.single_action_space)
-        spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec, spaces)
+        seen = tuple(leaf.spec for leaf in self._leaves)
+        threshold = reward_threshold(env.spec)
+        spec = BehaviorSpec(behavior, seen, self._codec.spec, spaces, reward_threshold=threshold)
         self.specs: Mapping[str, BehaviorSpec] = {behavior: spec}
         self.num_agents: Mapping[str, int] = {behavior: self._count}
 

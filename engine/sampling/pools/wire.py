@@ -113,6 +113,7 @@ class SpecJson(TypedDict):
     branches: list[int]
     spaces: Json
     unity_package: tuple[str, Literal["CHW", "HWC"]] | None
+    reward_threshold: float | None
 
 
 def spec_to_json(spec: BehaviorSpec) -> Json:
@@ -124,6 +125,7 @@ def spec_to_json(spec: BehaviorSpec) -> Json:
         "branches": list(spec.actions.branches),
         "spaces": spec.spaces,
         "unity_package": None if spec.unity_package is None else list(astuple(spec.unity_package)),
+        "reward_threshold": spec.reward_threshold,
     }
 
 
@@ -134,7 +136,7 @@ def spec_from_json(fields: SpecJson) -> BehaviorSpec:
     )
     actions = ActionSpec(fields["continuous"], tuple(fields["branches"]))
     package = None if fields["unity_package"] is None else UnityPackage(*fields["unity_package"])
-    return BehaviorSpec(fields["name"], observations, actions, fields["spaces"], package)
+    return BehaviorSpec(fields["name"], observations, actions, fields["spaces"], package, fields["reward_threshold"])
 
 
 StatisticsJson: TypeAlias = dict[str, list[tuple[str, float, Aggregation]]]  # by behavior: name, value, method

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from rl_tui.engine.session.health.behavior_history import BehaviorHistory
-from rl_tui.engine.session.health.rules import WARM_UP, Finding, Streak, Verdict, metric, metrics, short_count
+from rl_tui.engine.session.health.behavior_history import WARM_UP, BehaviorHistory
+from rl_tui.engine.session.health.rules import Finding, Streak, Verdict, metric, metrics, short_count
 from rl_tui.engine.session.messages import Event
 
 COEFFICIENTS = ("Policy/Continuous Entropy Coeff", "Policy/Discrete Entropy Coeff")

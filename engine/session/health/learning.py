@@ -6,8 +6,8 @@ import math
 import statistics
 from collections import deque
 
-from rl_tui.engine.session.health.behavior_history import BehaviorHistory
-from rl_tui.engine.session.health.rules import WARM_UP, Explosion, Finding, Streak, Verdict, metric, short_count
+from rl_tui.engine.session.health.behavior_history import WARM_UP, BehaviorHistory
+from rl_tui.engine.session.health.rules import Explosion, Finding, Streak, Verdict, metric, short_count
 from rl_tui.engine.session.messages import Event, MetricsReported
 
 

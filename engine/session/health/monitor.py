@@ -20,7 +20,7 @@ from rl_tui.engine.session.health.learning import (
 )
 from rl_tui.engine.session.health.machine import DiskFilling, DiskNearlyFull, GpuHot, MachineRule, MemoryNearlyFull
 from rl_tui.engine.session.health.progress import CheckpointTrouble, NoEpisodes, NoSteps, RareEpisodes
-from rl_tui.engine.session.health.returns import NoImprovement, SameReturns
+from rl_tui.engine.session.health.returns import DoesNothing, GreedyReturn, NoImprovement, SameReturns
 from rl_tui.engine.session.health.rules import Finding, Rule, TrainerHealth, Verdict
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
@@ -31,6 +31,7 @@ from rl_tui.engine.session.messages import (
     DevicesSampled,
     Envelope,
     EpisodesFinished,
+    EvaluationReported,
     Event,
     HyperparametersReported,
     LessonChanged,
@@ -57,6 +58,8 @@ COMMON_RULES: Mapping[str, Callable[[], Rule]] = {  # by kind of warning
     "return_drop": ReturnDrop,
     "same_returns": SameReturns,
     "no_improvement": NoImprovement,
+    "does_nothing": DoesNothing,
+    "greedy_return": GreedyReturn,
     "no_episodes": NoEpisodes,
     "rare_episodes": RareEpisodes,
     "no_steps": NoSteps,
@@ -75,6 +78,7 @@ _OF_A_BEHAVIOR = (
     BehaviorRolledBack,
     ProgressReported,
     EpisodesFinished,
+    EvaluationReported,
     MetricsReported,
     CheckpointSaved,
     CheckpointFailed,

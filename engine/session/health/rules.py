@@ -16,8 +16,6 @@ from typing import Literal, Protocol, TypeAlias
 from rl_tui.engine.session.health.behavior_history import BehaviorHistory
 from rl_tui.engine.session.messages import Event, MetricsReported
 
-WARM_UP = 3  # summaries before a policy has usual values
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

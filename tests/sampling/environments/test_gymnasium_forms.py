@@ -315,3 +315,16 @@ class OldForm(Counting):
 def test_answer_of_another_form_is_named_with_what_it_must_be(method: str, words: str) -> None:
     with pytest.raises(EnvironmentFailure, match=words):
         walk(GymnasiumLoop("B", [OldForm(method)]), 1)
+
+
+@pytest.mark.parametrize("num_copies", [1, 3])
+def test_threshold_of_a_registered_environment_is_known_unless_a_wrapper_may_change_rewards(num_copies: int) -> None:
+    """Of several copies, CartPole has a vectorized form."""
+    (pole,) = make_environments("gymnasium:CartPole-v1", "B", range(num_copies), {})
+    assert pole.specs["B"].reward_threshold == 475.0
+    (pendulum,) = make_environments("gymnasium:Pendulum-v1", "B", range(num_copies), {})
+    assert pendulum.specs["B"].reward_threshold is None
+    wrapped = gymnasium.wrappers.TransformReward(gymnasium.make("CartPole-v1"), lambda reward: 10 * float(reward))
+    assert GymnasiumLoop("B", [wrapped]).specs["B"].reward_threshold is None
+    for environment in (pole, pendulum, wrapped):
+        environment.close()
