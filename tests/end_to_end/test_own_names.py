@@ -78,7 +78,7 @@ def test_no_other_package_is_installed(tmp_path: Path) -> None:
 
 
 def test_package_is_made_of_links_to_the_folders_of_the_project() -> None:
-    """Packaging follows them, into the wheel as into the source distribution."""
+    """For editable installations; tests/test_packaging.py shows what others are made of."""
     package = ROOT / "src/rl_tui"
     links = {path.name: path.resolve() for path in package.iterdir() if path.is_symlink()}
     assert links == {"engine": ROOT / "engine", "tui": ROOT / "tui", "presets": ROOT / "config"}
