@@ -5,6 +5,7 @@ The steps are: YAML, today's spelling, flags over the file, behaviors merged ove
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rl_tui.engine.config.behavior import BehaviorConfig
@@ -16,6 +17,7 @@ from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.types import read_settings
 from rl_tui.engine.config.yaml_document import Document, write_yaml
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.process.files import open_regular
 
 LARGEST_FILE = 16 * 2**20  # bytes
 _UPGRADE_HINT = ". `rl-tui upgrade-config IN OUT` rewrites the file"
@@ -36,7 +38,7 @@ def load_config(
 def load_to_act(path: Path) -> RunConfig:
     """The settings in a run's own file, without what is not needed to act: writers and reward signals, whose packages
     may no longer be installed. Raises ConfigError."""
-    document = _whole_document(read_file(path), str(path))
+    document = _whole_document(read_file(path, partial(open_regular, follows_links=True)), str(path))
     document.values.pop("writers", None)
     defaults = document.values.get("default_settings")
     sections = [section for _, section in _named_behaviors(document.values)]
@@ -45,11 +47,11 @@ def load_to_act(path: Path) -> RunConfig:
     return read_document_settings(document, str(path), {}, flag_of)
 
 
-def read_file(path: Path) -> bytes:
+def read_file(path: Path, opener: Callable[[str, int], int] | None = None) -> bytes:
     """The content of a file. Raises ConfigError when it cannot be read, or does not end."""
     place = visible(str(path.absolute()), limit=4096)
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=opener) as file:
             content = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise ConfigError(f"{place}: cannot be read: {visible(error.strerror or str(error))}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from rl_tui.engine.errors import ExportError, NotSupportedError
 from rl_tui.engine.export import graph_names as names
 from rl_tui.engine.export.onnx_graph import OnnxGraph, Outputs, graph_inputs
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, State, Weights
 
 Number = TypeVar("Number", bound=np.generic)
@@ -19,7 +21,8 @@ Number = TypeVar("Number", bound=np.generic)
 def read_graph(path: Path) -> OnnxGraph:
     """The graph in a file. Raises ExportError, naming the file, when it cannot be read."""
     try:
-        return OnnxGraph(path.read_bytes())
+        with open(path, "rb", opener=partial(open_regular, follows_links=True)) as file:
+            return OnnxGraph(file.read())
     except OSError as error:
         raise ExportError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ExportError as error:

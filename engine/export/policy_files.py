@@ -16,6 +16,7 @@ from rl_tui.engine.errors import ConfigError, ExportError
 from rl_tui.engine.export.graph_names import GraphKind
 from rl_tui.engine.export.onnx_policy import OnnxPolicy, read_graph
 from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.process.files import require_regular
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32, ObservationSpec, Policy, Weights
 
 RAW = ".safetensors"
@@ -56,6 +57,7 @@ def _read_graph(path: Path, is_greedy: bool | None) -> PolicyFile:
 
 def _read_raw(path: Path, is_greedy: bool | None, seed: int) -> PolicyFile:
     try:
+        require_regular(path, follows_links=True)
         with safetensors.safe_open(path, "numpy") as file:
             about = file.metadata() or {}
             arrays: dict[str, Float32] = {name: file.get_tensor(name) for name in sorted(file.keys())}

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from rl_tui.engine.process.files import open_regular
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
@@ -32,7 +34,7 @@ def lossy_stream(descriptor: int, like: TextIO) -> TextIO:
 
 def open_log(path: Path) -> int:
     """A descriptor that appends to the file, which is created if needed. Raises OSError."""
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    return open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
 def redirect_printing(log: int) -> None:

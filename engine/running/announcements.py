@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LogLevel
 from rl_tui.engine.specs import BehaviorSpec
@@ -90,7 +91,7 @@ class LoggedWarnings(logging.Handler):
 def save_traceback(bus: EventBus, source: str, name: str, output: Path, title: str, detail: str) -> None:
     """Append the whole traceback to the output file, and log where it is, or why it could not be written."""
     try:
-        with output.open("a", encoding="utf-8", errors="backslashreplace") as log:
+        with open(output, "a", encoding="utf-8", errors="backslashreplace", opener=open_regular) as log:
             log.write(f"{title}\n{detail.rstrip()}\n")
     except OSError as refused:
         bus.log("warning", source, f"{output}: not written ({refused.strerror})")

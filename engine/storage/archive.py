@@ -6,10 +6,12 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import ConfigError, RunBusyError
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.session.summaries import Removal, RunSummary
 from rl_tui.engine.storage.disk import DISK, Disk, remove_tree
 from rl_tui.engine.storage.file_names import CHECKPOINTS, CONFIGURATION, EVENTS, LOCK, MANIFEST
@@ -91,7 +93,8 @@ class Archive:
         """The effective configuration that the run was started with, as YAML. Raises ConfigError."""
         path = self._file(name, CONFIGURATION)
         try:
-            return path.read_text(encoding="utf-8")
+            with open(path, encoding="utf-8", opener=partial(open_regular, follows_links=True)) as file:
+                return file.read()
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
         except UnicodeDecodeError as error:
@@ -119,7 +122,7 @@ class Archive:
         folder = self.results_dir / name
         try:
             _require_removable(folder)
-            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            lock = open_regular(folder / LOCK, os.O_RDWR | os.O_CREAT)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 for entry in sorted(folder.iterdir(), key=lambda entry: (entry.name in REMOVED_LAST, entry.name)):

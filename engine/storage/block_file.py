@@ -6,6 +6,8 @@ import contextlib
 import io
 from pathlib import Path
 
+from rl_tui.engine.process.files import open_regular
+
 
 class BlockFile:
     """Appends blocks of bytes, each whole or not at all. Used by one thread. Owns the file at `path`.
@@ -49,12 +51,12 @@ class BlockFile:
 
     def _open(self) -> io.FileIO:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        file = io.FileIO(self.path, self._mode)
+        file = io.FileIO(self.path, self._mode, opener=open_regular)
         self._size = file.seek(0, io.SEEK_END)
         return file
 
     def _cut_back(self) -> None:
         if self._file is not None:
-            with contextlib.suppress(OSError):  # a device cannot be truncated
+            with contextlib.suppress(OSError):  # a disk that refused the block may refuse this, too
                 self._file.truncate(self._size)
                 self._file.seek(self._size)

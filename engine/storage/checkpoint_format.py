@@ -23,8 +23,8 @@ import safetensors
 import safetensors.numpy
 
 from rl_tui.engine.errors import CheckpointError, NonFiniteError
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State, UnityPackage
-from rl_tui.engine.storage.disk import open_regular
 from rl_tui.engine.storage.file_names import MANIFEST
 from rl_tui.engine.version import VERSION
 
@@ -143,7 +143,7 @@ def _sha256(content: bytes) -> str:
 def _read_file(path: Path, size: int | None) -> bytes:
     """The content of a regular file of that size; with None, of any size that a manifest may have."""
     try:
-        with open(open_regular(path, follows_links=False), "rb") as file:
+        with open(open_regular(path), "rb") as file:
             found = os.fstat(file.fileno()).st_size
             if size is None and found > MANIFEST_BYTES:
                 raise CheckpointError(f"{path}: must have at most {MANIFEST_BYTES} bytes, got {found}")

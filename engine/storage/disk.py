@@ -6,12 +6,12 @@ A name that starts with UNFINISHED belongs to unpublished work; the next writer 
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
-import stat
 from contextlib import suppress
 from pathlib import Path
+
+from rl_tui.engine.process.files import open_regular
 
 UNFINISHED = ".tmp-"
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
@@ -60,21 +60,12 @@ DISK = Disk()
 
 
 def _write(path: Path, flags: int, content: memoryview) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o666)
+    descriptor = open_regular(path, os.O_WRONLY | flags)
     try:
         while content:
             content = content[os.write(descriptor, content) :]
     finally:
         os.close(descriptor)
-
-
-def open_regular(path: Path, *, follows_links: bool) -> int:
-    """A descriptor for reading a regular file; opening a named pipe would block. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows_links else os.O_NOFOLLOW))
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "not a regular file")
-    return descriptor
 
 
 def make_folders(path: Path, disk: Disk = DISK) -> None:

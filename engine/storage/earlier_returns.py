@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.session.returns import differ
-from rl_tui.engine.storage.disk import open_regular
 from rl_tui.engine.storage.summary_fold import number
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.session.codec import decode, encode
 from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import (
@@ -106,7 +108,7 @@ def follow_events(path: Path, position: LogPosition | None = None) -> Iterator[E
     position: where to start; always just after the event yielded last, so that another reader can start there.
     """
     at = LogPosition() if position is None else position
-    with path.open("rb") as file:
+    with open(path, "rb", opener=partial(open_regular, follows_links=True)) as file:
         file.seek(at.num_bytes)
         for line in _whole_lines(file):
             if line is None:
@@ -141,7 +143,7 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes | None]:
 def _cut_torn_line(path: Path) -> None:
     """Cut the file after its last newline: the rest was being written when its process died."""
     try:
-        with path.open("r+b") as file:
+        with open(path, "r+b", opener=open_regular) as file:
             end = file.seek(0, os.SEEK_END)
             while end > 0:
                 start = max(0, end - _TAIL_BYTES)

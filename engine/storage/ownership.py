@@ -9,7 +9,8 @@ import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from rl_tui.engine.storage.disk import UNFINISHED, open_regular
+from rl_tui.engine.process.files import open_regular
+from rl_tui.engine.storage.disk import UNFINISHED
 from rl_tui.engine.storage.file_names import (
     CHECKPOINTS,
     CONFIGURATION,
@@ -78,7 +79,7 @@ def writing_process(run: Path) -> str | None:
     The lock is tried, not only read: the kernel releases it however its process ends.
     """
     try:
-        descriptor = os.open(run / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_regular(run / LOCK)
     except OSError:
         return None  # never locked by this program
     try:
@@ -132,6 +133,6 @@ def _head(path: Path, length: int) -> bytes | None:
 def _open(path: Path) -> int | None:
     """A descriptor of the file; None when it cannot be read or is not a regular file."""
     try:
-        return open_regular(path, follows_links=False)
+        return open_regular(path)
     except OSError:
         return None

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,8 +21,9 @@ import safetensors
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.process.files import open_regular, require_regular
 from rl_tui.engine.specs import Json, State
-from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, open_regular, remove_tree
+from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, remove_tree
 
 FORMAT_VERSION = 1
 # https://github.com/huggingface/safetensors#format: 8 bytes with the length of the header, the header, the data
@@ -72,7 +72,7 @@ def write_replay_buffer(path: Path, behavior: str, step: int, replay: State, dis
 def read_replay_buffer(path: Path, behavior: str) -> State:
     """The verified buffer in that file. Raises CheckpointError, also when it belongs to another behavior."""
     try:
-        os.close(open_regular(path, follows_links=False))  # safetensors would wait for the writer of a named pipe
+        require_regular(path)
         with safetensors.safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
@@ -96,7 +96,7 @@ def _values(path: Path, description: str, behavior: str) -> dict[str, Json]:
 
 def _verify(path: Path, parts: Iterable[memoryview]) -> None:
     """Raise CheckpointError unless the file holds exactly these bytes, one part after the other."""
-    with path.open("rb") as file:
+    with open(path, "rb", opener=open_regular) as file:
         blocks = (part[start : start + _BLOCK] for part in parts for start in range(0, len(part), _BLOCK))
         is_equal = all(file.read(len(block)) == bytes(block) for block in blocks) and not file.read(1)
     if not is_equal:

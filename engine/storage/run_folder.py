@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import ConfigError, RunBusyError
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.session.summaries import this_process
 from rl_tui.engine.storage.behavior_folder import PLAIN_NAME, BehaviorFolder, file_name, hashed_name
 from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
@@ -237,7 +239,7 @@ class RunFolder:
         owner = owner_of(self.path)
         if owner in ("ML-Agents", "other"):
             raise ConfigError(f"{foreign_text(self.path, owner)}. Nothing in it was changed: choose another --run-id.")
-        self._require_no_links()
+        self._require_own_files()
         if owner == "none" or resume or accepts_run:
             return ()
         self._require_idle()
@@ -248,15 +250,15 @@ class RunFolder:
             )
         return (f"{self.path}: its earlier run ended before it learned anything and is replaced",)
 
-    def _require_no_links(self) -> None:
-        """Raise ConfigError if anything that this run writes to is a link."""
-        own = [self.path / name for name in (LOCK, EVENTS, INFERENCE, RUN_LOGS, SCREENSHOTS)]
+    def _require_own_files(self) -> None:
+        """Raise ConfigError if anything that this run reads or writes is neither a file nor a folder of its own."""
+        own = [self.path / name for name in (LOCK, EVENTS, INFERENCE, CONFIGURATION, RUN_LOGS, SCREENSHOTS)]
         folders = (CHECKPOINTS, ABANDONED_CHECKPOINTS, POLICIES)
         of_behaviors = [entry / name for entry in self.path.glob("*") for name in folders]
         for path in (*own, *self.run_logs.glob("*"), *of_behaviors):
-            if path.is_symlink():
+            if kind := _kind_of_stranger(path):
                 raise ConfigError(
-                    f"{path}: must be a file or folder of the run itself, got a link. Links inside a run's folder are"
+                    f"{path}: must be a file or folder of the run itself, got {kind}. Links inside a run's folder are"
                     " not followed."
                 )
 
@@ -268,7 +270,7 @@ class RunFolder:
 
     def _acquire(self) -> None:
         """Take the lock, which the kernel releases however this process ends."""
-        descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = open_regular(self.path / LOCK, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -313,3 +315,14 @@ class RunFolder:
                 self._disk.sync(folder)
                 done.append(f"moved {checkpoints} to {previous}")
         return tuple(done)
+
+
+def _kind_of_stranger(path: Path) -> str:
+    """What is there; "" for a file, a folder, and nothing."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return ""
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return ""
+    return "a link" if stat.S_ISLNK(mode) else "a named pipe" if stat.S_ISFIFO(mode) else "a socket or a device"

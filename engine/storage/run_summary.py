@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.session.states import REPORTED_ENDS
 from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary
-from rl_tui.engine.storage.disk import open_regular
 from rl_tui.engine.storage.file_names import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
 from rl_tui.engine.storage.ownership import writing_process
 from rl_tui.engine.storage.summary_fold import SummaryFold, saved_of, whole

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.specs import Json
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
@@ -88,7 +89,8 @@ def read_training_status(path: Path, torch_version: str) -> TrainingStatus:
     A file of another version or of ML-Agents itself is read with a warning.
     """
     try:
-        body = json.loads(path.read_bytes())
+        with open(path, "rb", opener=open_regular) as file:
+            body = json.loads(file.read())
         behaviors = {name: _parse_behavior(entry) for name, entry in body.items() if "checkpoints" in entry}
         return TrainingStatus(behaviors, _version_warning(path, body.get("metadata", {}), torch_version))
     except OSError as error:

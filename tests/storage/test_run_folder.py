@@ -193,6 +193,17 @@ def test_resume_or_start_is_refused_where_resume_is(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "foreign") == ["thesis.pdf"]
 
 
+@pytest.mark.parametrize("name", ["events.jsonl", "run.lock", "configuration.yaml", "run_logs/training_status.json"])
+@pytest.mark.parametrize("resume", [True, False])
+def test_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path, name: str, resume: bool) -> None:
+    path = earlier_run(tmp_path).path / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match=f"{name}: must be a file or folder of the run itself, got a named pipe"):
+        RunFolder(tmp_path, "first").open(resume, force=True)
+    assert path.is_fifo()
+
+
 def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
     with RunFolder(tmp_path, "first") as first:
         first.open()

@@ -15,6 +15,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -206,7 +207,7 @@ def main() -> None:
     """Show it; afterwards print how the user left and what was asked of the run, as one JSON line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--behaviors", type=int, default=3)
-    parser.add_argument("--log", type=Path, default=Path(os.devnull))
+    parser.add_argument("--log", type=Path)
     parser.add_argument("--report", type=Path)
     parser.add_argument("--stop-seconds", type=float, default=0.3)
     parser.add_argument("--happening", default="", choices=["", "end", "pause", "warning", "failure", "crash"])
@@ -227,7 +228,7 @@ def main() -> None:
     session = LiveSession(arguments.behaviors, arguments.stop_seconds, arguments.happening)
     if arguments.broken == "pane":
         screens.StateLine = BrokenPane  # type: ignore[misc]  # where screens take it from
-    with redirect_output(arguments.log):
+    with tempfile.NamedTemporaryFile() as unread, redirect_output(arguments.log or Path(unread.name)):
         app = TrainerApp(
             session,
             RunView(),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.config.presets import DEFAULTS
 from rl_tui.engine.errors import OutputError
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.writers.console import ConsoleWriter
 from rl_tui.engine.session.bus import EventBus
@@ -149,7 +150,7 @@ def written_to_logs(printed: str, view: RunView) -> Path | None:
         return None
     if printed:
         try:
-            with path.open("a", encoding="utf-8") as log:
+            with open(path, "a", encoding="utf-8", opener=open_regular) as log:
                 log.write(printed)
         except OSError:  # a full disk must not end the run
             return None

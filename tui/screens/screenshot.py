@@ -11,6 +11,7 @@ from typing import Any
 
 from textual.app import App
 
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.charts.table import rows_of
@@ -39,9 +40,10 @@ def _write(run_folder: Path | None, picture: str, text: str, figures: Sequence[F
     folder = base / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / time.strftime("rl-tui-%Y%m%d-%H%M%S.svg")
-    path.write_text(picture, encoding="utf-8")
-    path.with_suffix(".txt").write_text(text, encoding="utf-8")
+    for file_path, content in ((path, picture), (path.with_suffix(".txt"), text)):
+        with open(file_path, "w", encoding="utf-8", opener=open_regular) as file:
+            file.write(content)
     if figures:
-        with path.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+        with open(path.with_suffix(".csv"), "w", encoding="utf-8", newline="", opener=open_regular) as file:
             csv.writer(file).writerows(rows_of(figures))
     return f"{'.csv, ' if figures else ''}.txt and {path}"  # a path at the end is shortened from its left

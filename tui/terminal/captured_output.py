@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.process.printing import redirect_descriptors, redirect_printing
 from rl_tui.tui.terminal.streams import write_stderr
 
@@ -56,7 +57,7 @@ class CapturedOutput:
     def save_to(self, path: Path) -> None:
         """Append the output so far, and from now on, to that file, if its folder exists."""
         try:
-            log = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            log = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         except FileNotFoundError:
             return  # the run could not start and removed its folder: the output is shown at the end
         except OSError as error:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.running.writers.base import WriterContext
 from rl_tui.engine.running.writers.event_lines import line_of, warning_line
 from rl_tui.engine.running.writers.tensorboard import HIDDEN_TAGS
@@ -67,14 +68,18 @@ def with_line(text: str, line: str) -> str:
 def earlier_id(context: WriterContext, tracker: str) -> str | None:
     """The id under which an earlier process recorded the same run in the tracker."""
     path = _id_file(context, tracker)
-    return path.read_text("utf-8").strip() if context.resumed and path.exists() else None
+    if not (context.resumed and path.exists()):
+        return None
+    with open(path, encoding="utf-8", opener=open_regular) as file:
+        return file.read().strip()
 
 
 def keep_id(context: WriterContext, tracker: str, run_id: str) -> None:
     """`earlier_id` of the next process is this one."""
     path = _id_file(context, tracker)
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f"{run_id}\n", "utf-8")
+    with open(path, "w", encoding="utf-8", opener=open_regular) as file:
+        file.write(f"{run_id}\n")
 
 
 def _id_file(context: WriterContext, tracker: str) -> Path:

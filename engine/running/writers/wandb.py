@@ -7,6 +7,7 @@ import secrets
 from typing import Any
 
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.running.writers.base import WriterContext
 from rl_tui.engine.running.writers.settings import WandbSettings
 from rl_tui.engine.running.writers.tensorboard import histograms_of
@@ -42,8 +43,10 @@ class WandbWriter:
             self._tear_down()
             raise
         self._notes_file = context.folder / RUN_LOGS / "wandb_notes"  # offline, earlier ones cannot be read back
-        is_continued = context.resumed and self._notes_file.exists()
-        self._notes = self._notes_file.read_text("utf-8") if is_continued else self._run.notes or ""
+        self._notes = self._run.notes or ""
+        if context.resumed and self._notes_file.exists():
+            with open(self._notes_file, encoding="utf-8", opener=open_regular) as file:
+                self._notes = file.read()
         self._run.config.update(dict(context.configuration), allow_val_change=True)
 
     def write(self, envelope: Envelope) -> None:
@@ -58,7 +61,8 @@ class WandbWriter:
             self._run.log(values | {self._axis_of(behavior): numbers.step})
         if line := text_of(event):
             self._notes = self._run.notes = with_line(self._notes, line)
-            self._notes_file.write_text(self._notes, "utf-8")
+            with open(self._notes_file, "w", encoding="utf-8", opener=open_regular) as file:
+                file.write(self._notes)
         if isinstance(event, RunStateChanged) and event.exit_code is not None:
             self._exit_code = event.exit_code
 

@@ -14,8 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 import psutil
+
+from rl_tui.engine.process.files import open_regular
 
 _TAIL_LINES = 30
 _TAIL_BYTES = 16_384
@@ -87,7 +90,7 @@ class Player:
         if self.plan.shows_output:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
             return
-        with open(self.plan.output or os.devnull, "wb") as output:
+        with _output_file(self.plan.output) as output:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
     @property
@@ -153,9 +156,13 @@ def _keep_previous(file: Path) -> None:
             file.replace(file.with_stem(f"{file.stem}-prev"))
 
 
+def _output_file(path: Path | None) -> BinaryIO:
+    return open(os.devnull, "wb") if path is None else open(path, "wb", opener=open_regular)
+
+
 def _tail_of(file: Path) -> str:
     try:
-        with file.open("rb") as stream:
+        with open(file, "rb", opener=open_regular) as stream:
             stream.seek(max(0, file.stat().st_size - _TAIL_BYTES))
             lines = stream.read().decode(errors="replace").split("\n")
     except OSError:
