@@ -14,7 +14,7 @@ def open_regular(path: str | Path, flags: int = os.O_RDONLY, *, follows_links: b
     try:
         descriptor = os.open(path, wanted, 0o666)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # a pipe that nobody reads, or a socket
+        if error.errno == errno.ENXIO:  # a pipe without a reader, or a socket
             raise OSError(error.errno, "not a regular file", os.fspath(path)) from None
         if error.errno == errno.ELOOP and not follows_links:
             raise OSError(error.errno, "a link, which is not followed", os.fspath(path)) from None

@@ -10,6 +10,8 @@ from functools import partial
 
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.writers import TENSORBOARD
+from rl_tui.engine.running.log_limits import LogLimits
+from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.running.writers.base import WriterContext
 from rl_tui.engine.running.writers.guarded import DRAIN_SECONDS, GuardedWriter, WriterThreads, source_of
 from rl_tui.engine.running.writers.timers import Timers, run_metadata
@@ -18,6 +20,8 @@ from rl_tui.engine.session.messages import LogLevel
 from rl_tui.engine.storage.disk import write_atomically
 from rl_tui.engine.storage.event_log import JsonLinesWriter
 from rl_tui.engine.storage.run_folder import RunFolder
+
+CHECK_SECONDS = 1.0  # between two checks for logs that are full: an environment prints some 100 MB meanwhile
 
 
 class RunLogs:
@@ -38,6 +42,9 @@ class RunLogs:
         self._is_training = not config.checkpoint_settings.inference
         self._events = JsonLinesWriter(folder.events if self._is_training else folder.inference, append=True)
         self._has_failed = False
+        self._limits = LogLimits(folder.run_logs, partial(bus.log, "warning", "run"))
+        self._size_check = Trigger(CHECK_SECONDS, by_clock=True)
+        bus.keep_whole = self._limits.keep_whole
         writers = self._guarded_writers() if self._is_training else {}
         self._tensorboard = writers.pop(TENSORBOARD, None)
         self._others = WriterThreads(writers, bus)
@@ -95,6 +102,7 @@ class RunLogs:
 
     def write_pending(self) -> None:
         """Write the events since the last call. Called by `main`, or in its place where no thread runs that."""
+        self._size_check.fire(time.monotonic(), lambda _: self._limits.check())
         for envelope in self._subscription.drain():
             self._events.write(envelope)
             if self._is_training:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from rl_tui.engine.session.long_texts import with_short_texts
 from rl_tui.engine.session.messages import DELTAS, Command, Envelope, Event, LogEmitted, LogLevel
 
 MAILBOX_SIZE = 10_000  # about ten minutes of a busy run; a reader further behind has died
@@ -80,8 +81,11 @@ class Subscription:
 class EventBus:
     """Numbers and stamps events and copies them into every mailbox. Any thread may publish.
 
-    clock: the time of an event published now.
+    clock: the time of an event published now. keep_whole: where texts are kept that are too long for
+    an event, see `shorten`.
     """
+
+    keep_whole: Callable[[str], str] | None = None
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -91,7 +95,8 @@ class EventBus:
         self._closed = False
 
     def publish(self, event: Event) -> None:
-        """Deliver to every subscription; all see the same order."""
+        """Deliver to every subscription, with long texts shortened; all see the same order."""
+        event = with_short_texts(event, self.keep_whole)
         with self._lock:
             self._number += 1
             envelope = Envelope(self._number, self._clock(), event)

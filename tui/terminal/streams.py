@@ -11,6 +11,7 @@ from typing import TextIO
 
 from rl_tui.engine.errors import OutputError, RlTuiError
 from rl_tui.engine.process.printing import open_log, redirect_descriptors, redirect_printing
+from rl_tui.engine.session.long_texts import shorten
 from rl_tui.engine.session.text import safe_text
 
 
@@ -119,7 +120,7 @@ def write_stderr(text: str, stderr: TextIO | None = None) -> None:
 
 def write_error(error: RlTuiError) -> None:
     """The error is on stderr, with the traceback of the user's own code if it was raised there."""
-    write_stderr(f"{error}\n{error.detail}".rstrip())
+    write_stderr(shorten(f"{error}\n{error.detail}".rstrip()))
 
 
 def silence(stream: TextIO) -> None:

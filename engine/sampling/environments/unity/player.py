@@ -157,7 +157,7 @@ def _keep_previous(file: Path) -> None:
 
 
 def _output_file(path: Path | None) -> BinaryIO:
-    return open(os.devnull, "wb") if path is None else open(path, "wb", opener=open_regular)
+    return open(os.devnull, "wb") if path is None else open(path, "ab", opener=open_regular)
 
 
 def _tail_of(file: Path) -> str:
