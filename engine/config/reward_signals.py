@@ -21,7 +21,7 @@ class RewardSignalSettings(PluginSettings):
 
     learns: ClassVar[bool] = False  # it has something to train, such as a network of its own
     ignores_dones: ClassVar[bool] = False  # what follows the end of an episode still counts for this stream
-    is_reevaluated: ClassVar[bool] = False  # a replayed step is paid what it is worth now, not when it was new
+    is_reevaluated: ClassVar[bool] = False  # a replayed step is rewarded as it would be now, not as when it was new
     title: ClassVar[str] = ""  # its name in metrics, as in "Policy/Extrinsic Reward"; empty: its key, capitalized
 
     gamma: Fraction = 0.99

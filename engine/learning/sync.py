@@ -153,7 +153,7 @@ class ProcessGroup:
         self._deadline = deadline
         self._kept = "nothing was exchanged"
         self._lost = ""  # why no exchange is possible any more
-        self._heard: RlTuiError | None = None  # what this rank raised because of another
+        self._caused_by_another: RlTuiError | None = None  # what this rank raised last because of another rank
 
     def __deepcopy__(self, memo: object) -> Sync:
         """A copy, as `Trainer.loss` makes of reward signals, computes alone."""
@@ -166,7 +166,7 @@ class ProcessGroup:
         try:
             yield
         except Exception as error:
-            if error is not self._heard:
+            if error is not self._caused_by_another:
                 status = _Status.NOT_FINITE if isinstance(error, NonFiniteError) else _Status.FAILED
                 with suppress(SyncError):
                     self._exchange_message(_Kind.END, np.empty(0), status)
@@ -256,12 +256,12 @@ class ProcessGroup:
             return
         failed = int(status.argmax() if _Status.NOT_FINITE not in status else (status == _Status.NOT_FINITE).argmax())
         who = f"rank {failed} of {self.size} ended the update"
-        self._heard = (
+        self._caused_by_another = (
             NonFiniteError(f"{who}: a number there is not finite, its own message says which; {self._kept}")
             if status[failed] == _Status.NOT_FINITE
             else SyncError(f"{who} with an error, see its own message; {self._kept}")
         )
-        raise self._heard
+        raise self._caused_by_another
 
     @contextmanager
     def _waiting(self, kind: _Kind) -> Iterator[None]:
@@ -277,5 +277,5 @@ class ProcessGroup:
 
     def _loses(self, reason: str) -> SyncError:
         self._lost = reason
-        self._heard = SyncError(f"this is rank {self.rank} of {self.size}, and {reason}; {self._kept}")
-        return self._heard
+        self._caused_by_another = SyncError(f"this is rank {self.rank} of {self.size}, and {reason}; {self._kept}")
+        return self._caused_by_another

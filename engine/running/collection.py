@@ -24,19 +24,19 @@ class Collection:
         self,
         pool: EnvironmentPool,
         known: Mapping[str, Behavior],
-        meet: Callable[[BehaviorSpec], Behavior],
+        add_behavior: Callable[[BehaviorSpec], Behavior],
         bus: EventBus,
         waiting_seconds: Callable[[], float],
     ):
-        """known: behaviors, some of which the pool may not have yet. meet: called with each one that appears; it may
-        raise."""
+        """known: behaviors, some of which the pool may not have yet. add_behavior: called with each one that appears;
+        it may raise."""
         self.behaviors = {name: behavior for name, behavior in known.items() if name in pool.specs}
         policies = {name: behavior.policy for name, behavior in self.behaviors.items()}
         horizons = {name: behavior.time_horizon for name, behavior in self.behaviors.items()}
-        self.collector = Collector(pool, policies, horizons, meet=_weakly(self))
+        self.collector = Collector(pool, policies, horizons, add_behavior=_weakly(self))
         self.reporter = ProgressReporter(self.collector, bus, waiting_seconds)
         self.block_sizes: dict[str, BlockSizes] = {}
-        self._meet = meet
+        self._add_behavior = add_behavior
         for name, behavior in self.behaviors.items():
             self._follow(name, behavior)
 
@@ -46,7 +46,7 @@ class Collection:
         return max((behavior.learner.step for behavior in self.behaviors.values()), default=0)
 
     def _add(self, spec: BehaviorSpec) -> tuple[Policy, int]:
-        behavior = self._meet(spec)
+        behavior = self._add_behavior(spec)
         self.behaviors[spec.name] = behavior
         self._follow(spec.name, behavior)
         return behavior.policy, behavior.time_horizon

@@ -224,12 +224,12 @@ def _play(pool: EnvironmentPool, num_steps: int, seed: int) -> _Played:
     """Random steps through what training uses: pool, collector, assembly."""
     played, num_rounds = _Played(), -1
 
-    def meet(spec: BehaviorSpec) -> tuple[Policy, int]:
+    def add_behavior(spec: BehaviorSpec) -> tuple[Policy, int]:
         played.appeared[spec.name] = num_rounds
         return _Random(spec, seed), HORIZON
 
     policies = {name: _Random(spec, seed) for name, spec in pool.specs.items()}
-    collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON), SILENT_ROUNDS, meet)
+    collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON), SILENT_ROUNDS, add_behavior)
     pool.reset(seed)
     while played.num_steps < num_steps and (played.num_steps or num_rounds < num_steps):
         num_rounds += 1
@@ -260,7 +260,7 @@ def _ranges(specs: Mapping[str, BehaviorSpec], played: _Played, bounded: Bounded
 
 
 def _departures(played: _Played) -> Iterator[Finding]:
-    """Agents that were not heard of again, with an unfinished episode."""
+    """Agents that did not appear again, with an unfinished episode."""
     for name, count in played.num_departed.items():
         if count:
             left = f"{count} agent{'s' if count != 1 else ''} left without a terminal step"

@@ -87,13 +87,13 @@ class Learner:
         self._throughput = Trigger(config.throughput_interval)
         self._own: list[tuple[Trigger[int], MilestoneHook]] = []
         self._after_train_steps: list[TrainStepHook] = []
-        self._is_heard = False  # the trainer calls these
+        self._has_registered = False  # these with the trainer
         self._has_updated = False  # with the newest block
         self._has_learned = not self.is_finished  # what its last checkpoint may lack
         self._origin = step  # `step` less the rows of all blocks that came
         self._policy_state = policy_state
         self._has_ended = False
-        self._is_torn = False  # its trainer has loaded half a state, which must not be saved
+        self._is_half_loaded = False  # its trainer has loaded half a state, which must not be saved
         self._restart(step)
         self.add_hooks(settings.hooks)
 
@@ -105,9 +105,9 @@ class Learner:
             self._own.append((trigger, hook))
         self._look_ahead()
         for each in hooks.on_train_step if self._settings.is_training else ():
-            if not self._is_heard:
+            if not self._has_registered:
                 self._trainer.on_train_step(partial(_call_each, self._after_train_steps))
-                self._is_heard = True
+                self._has_registered = True
             self._after_train_steps.append(each)
 
     def remove_hook(self, hook: object) -> None:
@@ -370,7 +370,7 @@ class Learner:
         try:
             self._checked.load(state.part("trainer"))
         except PluginError as error:
-            self._is_torn = True
+            self._is_half_loaded = True
             self.fail(error)
             self._answer([command.id], False, str(error))
             return
@@ -419,7 +419,7 @@ class Learner:
         self.serve(may_wait=True)
         if self.failure is not None:
             reason = "error"
-        if self._is_torn:
+        if self._is_half_loaded:
             self._scheduler.report_unsaved(self.step)
         elif reason is not None and self._settings.is_training and not self.was_finished:
             try:

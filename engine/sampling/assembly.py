@@ -229,7 +229,7 @@ class Assembly:
         self._last_rows[slots] = rows
 
     def mark_silent(self) -> None:
-        """Agents that chose no action since the last call may have left: until they are heard of again, newcomers may
+        """Agents that chose no action since the last call may have left: until they appear again, newcomers may
         take their slots where there is no other room; after ten calls they have left. Call it between `act` and the
         next step."""
         self._clear(self._slots.mark_silent())

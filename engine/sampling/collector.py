@@ -17,12 +17,12 @@ from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.numbering import ids_of_instance
 from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Policy, Statistic, Trajectories, Weights
 
-MeetBehavior: TypeAlias = Callable[[BehaviorSpec], tuple[Policy, int]]
+AddBehavior: TypeAlias = Callable[[BehaviorSpec], tuple[Policy, int]]
 PATIENCE = 1000  # steps: agents that decide at every twentieth step, or on demand, are not taken to have left
 
 
 def refuse(spec: BehaviorSpec) -> tuple[Policy, int]:
-    """The default of `Collector` for `meet`."""
+    """The default of `Collector` for `add_behavior`."""
     raise EnvironmentFailure(f"behavior {spec.name} has appeared, and there is no policy for it")
 
 
@@ -40,14 +40,14 @@ class Collector:
         policies: Mapping[str, Policy],
         horizons: Mapping[str, int],
         patience: int = PATIENCE,
-        meet: MeetBehavior = refuse,
+        add_behavior: AddBehavior = refuse,
     ):
-        """policies and horizons: of every behavior that the pool has. meet: called in `receive` for each one that
-        appears later, returns its policy and horizon, and may raise."""
+        """policies and horizons: of every behavior that the pool has. add_behavior: called in `receive` for each one
+        that appears later, returns its policy and horizon, and may raise."""
         self._pool = pool
         self._patience = patience
         self._steps = [0] * pool.num_instances  # since silent agents were last marked
-        self._meet = meet
+        self._add_behavior = add_behavior
         self._policies: dict[str, Policy] = {}
         self._assemblies: dict[str, Assembly] = {}
         self._waiting: dict[str, list[tuple[int, DecisionSteps]]] = {}
@@ -75,7 +75,7 @@ class Collector:
             self._abandon(instance)
         if len(self._pool.specs) > len(self._assemblies):
             for name in [name for name in self._pool.specs if name not in self._assemblies]:
-                self._add(name, *self._meet(self._pool.specs[name]))
+                self._add(name, *self._add_behavior(self._pool.specs[name]))
         for instance, behaviors in arrived:
             self._received.add(instance)
             self._steps[instance] += 1

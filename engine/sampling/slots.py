@@ -63,7 +63,7 @@ class Slots:
         return slots, released
 
     def mark_silent(self) -> Int64:
-        """Active agents that chose no action since the last call are silent until they are heard of again.
+        """Active agents that chose no action since the last call are silent until they appear again.
 
         Returns the slots of those that have been silent for MARKS calls: they have left, as in `admit`.
         """

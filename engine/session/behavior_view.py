@@ -71,7 +71,7 @@ class BehaviorView:
     # Below, what happened with its wall time, newest last.
     checkpoints: list[tuple[float, CheckpointSaved]] = field(default_factory=list)
     exports: list[tuple[float, PolicyExported]] = field(default_factory=list)
-    lessons: list[tuple[float, LessonChanged]] = field(default_factory=list)  # that it met, at its own steps
+    lessons: list[tuple[float, LessonChanged]] = field(default_factory=list)  # that have begun for it, at its own steps
     changes: list[tuple[float, HyperparameterChanged]] = field(default_factory=list)
     rollbacks: list[tuple[float, BehaviorRolledBack]] = field(default_factory=list)
     hyperparameters: dict[str, float] = field(default_factory=dict)  # those that may be changed now
@@ -89,7 +89,7 @@ class BehaviorView:
 
     @property
     def lesson_began_at(self) -> float:
-        """When it met its newest lesson; returns from before are of another task. -inf without one."""
+        """When its newest lesson began for it; returns from before are of another task. -inf without one."""
         return self.lessons[-1][0] if self.lessons else -math.inf
 
     @property

@@ -295,11 +295,11 @@ def _changed(view: RunView, behavior: BehaviorView, event: HyperparameterChanged
 
 
 def _lesson(view: RunView, deciding: BehaviorView, event: LessonChanged, time: float) -> None:
-    """Every behavior that acts meets the lesson, each at a step of its own."""
+    """The lesson begins for every behavior that acts, each at a step of its own."""
     for behavior in view.behaviors.values():
         if behavior is deciding or (behavior.has_started and behavior.state not in ENDS):
-            met = event if behavior is deciding else replace(event, step=behavior.step)
-            behavior.lessons = [*behavior.lessons[1 - LESSONS_KEPT :], (time, met)]
+            begun = event if behavior is deciding else replace(event, step=behavior.step)
+            behavior.lessons = [*behavior.lessons[1 - LESSONS_KEPT :], (time, begun)]
             behavior.best_evaluations = []  # those of other lessons are not comparable
     name = f" {event.name!r}" if event.name else ""
     message = f"{event.parameter}: lesson {event.lesson} of {event.num_lessons}{name} at step {event.step}"

@@ -139,12 +139,12 @@ def test_behavior_that_appears_gets_its_policy_from_the_callback_and_one_call_ac
             calls.append(len(decisions.agent_ids))
             return super().act(decisions, memories)
 
-    def meet(spec: BehaviorSpec) -> tuple[Policy, int]:
+    def add_behavior(spec: BehaviorSpec) -> tuple[Policy, int]:
         met.append(spec)
         return Counted(ActionSpec(1)), 2
 
     with started(Latecomers(at=3), Latecomers(at=7)) as pool:
-        collector = Collector(pool, {"Early": RandomPolicy(ActionSpec(1))}, {"Early": 4}, meet=meet)
+        collector = Collector(pool, {"Early": RandomPolicy(ActionSpec(1))}, {"Early": 4}, add_behavior=add_behavior)
         blocks = collect(collector, ["Early"], 12)
         assert collector.is_due("Late", 1)
         assert [spec.name for spec in met] == ["Late"]

@@ -49,10 +49,12 @@ def test_every_reward_lands_on_the_row_it_belongs_to(kind: str) -> None:
 def collect(pool: EnvironmentPool, expected: set[Act], blocks: list[Trajectories] | None = None) -> list[Act]:
     """The rows of every block, until all that are expected have come."""
 
-    def meet(spec: BehaviorSpec) -> tuple[Policy, int]:
+    def add_behavior(spec: BehaviorSpec) -> tuple[Policy, int]:
         return RandomPolicy(spec.actions), 7
 
-    collector = Collector(pool, {"Soldier": RandomPolicy(SOLDIER.actions)}, {"Soldier": 7}, patience=20, meet=meet)
+    collector = Collector(
+        pool, {"Soldier": RandomPolicy(SOLDIER.actions)}, {"Soldier": 7}, patience=20, add_behavior=add_behavior
+    )
     rows: list[Act] = []
     pool.reset(0)
     deadline = time.monotonic() + DEADLINE_SECONDS

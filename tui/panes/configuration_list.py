@@ -18,7 +18,7 @@ SIGNS: dict[str, tuple[str, Tone]] = {"other": ("~", "warning"), "here": ("+", "
 
 
 class ConfigurationList(ListPane):
-    """A line per setting. What it shows is set by its screen; words: what stands there instead."""
+    """A line per setting. What it shows is set by its screen; words: shown in place of settings."""
 
     topic = "configuration"
     seconds = math.inf

@@ -47,17 +47,17 @@ def conditions(status: ParameterStatus) -> list[Condition]:
     if not status.measure:
         return []
     if status.current is None:
-        met = [Condition("no episode yet", 0.0)]
+        conditions = [Condition("no episode yet", 0.0)]
     elif status.measure == "progress":
         words = f"progress {100 * status.current:.3g}% of {100 * status.threshold:.3g}%"
-        met = [Condition(words, share_of(status.current, status.threshold))]
+        conditions = [Condition(words, share_of(status.current, status.threshold))]
     else:
         words = f"return {number(status.current)} of {number(status.threshold)}"
-        met = [Condition(words, share_of(status.current, status.threshold))]
+        conditions = [Condition(words, share_of(status.current, status.threshold))]
     if status.min_lesson_length > 0:
         words = f"episodes {status.episodes} of {status.min_lesson_length}"
-        met.append(Condition(words, min(1.0, status.episodes / status.min_lesson_length)))
-    return met
+        conditions.append(Condition(words, min(1.0, status.episodes / status.min_lesson_length)))
+    return conditions
 
 
 def share_of(current: float, threshold: float) -> float:

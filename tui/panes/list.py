@@ -52,7 +52,7 @@ class ListPane(Pane):
         return None
 
     def empty(self, frame: Frame) -> str:
-        """What stands there instead of entries."""
+        """What is shown in place of entries."""
         return "nothing yet"
 
     def wanted_height(self, frame: Frame, width: int) -> int:

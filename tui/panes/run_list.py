@@ -29,9 +29,9 @@ STATE_WIDTH, BEST_WIDTH, LAST_WIDTH = 14, 11, 10
 
 
 class RunsList(ListPane):
-    """A line per run or group, by default the one heard from last first. What it shows is set by its screen.
+    """A line per run or group, by default the one with the newest event first. What it shows is set by its screen.
 
-    words: what stands there instead of runs. groups: the group of each run, by its id, as far as it is known. marked:
+    words: shown in place of runs. groups: the group of each run, by its id, as far as it is known. marked:
     keys of rows in the order of their marks. read_at: wall time of the newest reading, where the screen lives in
     another time: that of a recording.
     """
@@ -136,8 +136,8 @@ def row_line(row: RunRow, mark: int | None, is_own: bool, now: float, glyphs: Gl
     own = (" (this)" if _name_width(width) >= 24 else "*") if is_own else ""
     own = f" n={len(row.runs)}{'*' if is_own else ''}" if row.is_group else own
     name = left(safe_text(row.name), _name_width(width) - 1 - len(own), glyphs.ellipsis).rstrip() + own
-    heard = [run.last_event_at for run in row.runs if run.last_event_at is not None]
-    age = duration(now - max(heard)) if heard else "-"
+    times = [run.last_event_at for run in row.runs if run.last_event_at is not None]
+    age = duration(now - max(times)) if times else "-"
     seconds = row.mean("took")
     took = "-" if seconds is None else duration(seconds)
     words, tone = _states(row, glyphs)

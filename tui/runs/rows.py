@@ -89,8 +89,8 @@ def _value(row: RunRow, column: RunsColumn) -> tuple[float | str, ...] | None:
             names = [behavior.name for behavior in row.runs[0].behaviors]
             return _natural(" ".join(names)) if names else None
         case "age":
-            heard = [run.last_event_at for run in row.runs if run.last_event_at is not None]
-            return (-max(heard),) if heard else None
+            times = [run.last_event_at for run in row.runs if run.last_event_at is not None]
+            return (-max(times),) if times else None
         case _:
             mean = row.mean(column)
             return None if mean is None else (mean,)

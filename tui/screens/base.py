@@ -76,7 +76,7 @@ class RunScreen(Screen[None]):
         return ()
 
     def compose(self) -> ComposeResult:
-        """The state line, the middle, what was said, the keys."""
+        """The state line, the body, the message line, the line of keys."""
         yield StateLine()
         yield from self.body()
         yield TooSmallPane()
@@ -94,12 +94,12 @@ class RunScreen(Screen[None]):
 
     @property
     def pane(self) -> Pane | None:
-        """The pane that has the keys, or has lent them to its filter."""
+        """The focused pane, also while its filter is typed."""
         return filtering(self) or (self.focused if isinstance(self.focused, Pane) else None)
 
     @property
     def places_now(self) -> tuple[Place, ...]:
-        """Whose keys work, nearest first."""
+        """The places whose keys work now, the nearest first."""
         replay: tuple[Place, ...] = ("replay",) if self.context.player is not None else ()
         return (*replay, *(self.pane.places if self.pane else ()), *self.places, "run")
 

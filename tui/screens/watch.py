@@ -35,7 +35,7 @@ class WatchScreen(RunScreen):
         self.picture, self.watched = PicturePane(), WatchedPane()
         self._behavior = ""
         self._began_at = 0.0
-        self._heard_at = 0.0
+        self._last_scene_at = 0.0
 
     def body(self) -> ComposeResult:
         """The picture, and the figures beside or above it."""
@@ -71,7 +71,7 @@ class WatchScreen(RunScreen):
         frames = self.context.frames
         scene = self.context.watching.pop_scene() if frames.is_ready else None
         if scene is not None:
-            self._heard_at = now
+            self._last_scene_at = now
             self._take(scene)
         elif self._has_gone_silent(now):
             frames.paint([self.watched])
@@ -87,9 +87,9 @@ class WatchScreen(RunScreen):
 
     def _has_gone_silent(self, now: float) -> bool:
         scene = self.watched.scene
-        if scene is None or scene.state != "playing" or now - self._heard_at < max(SILENT_SECONDS, 3 / scene.hz):
+        if scene is None or scene.state != "playing" or now - self._last_scene_at < max(SILENT_SECONDS, 3 / scene.hz):
             return False
-        self.watched.waits = now - self._heard_at
+        self.watched.waits = now - self._last_scene_at
         return True
 
     def _follow_selection(self, now: float) -> None:

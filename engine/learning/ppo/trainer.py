@@ -98,7 +98,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         return make_actor_critic(networks, self._layout, settings.activation, device)
 
     def add(self, block: Trajectories) -> Samples:
-        """Keep a block for the next update; returns what each stream paid in the episodes that ended in it.
+        """Keep a block for the next update, and return each stream's returns of the episodes that ended in it.
 
         On several ranks `update` returns the means of that.
         """
@@ -125,7 +125,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
                 step = self._agreed_step(step)
                 learning_rate = scheduled_learning_rate(self._hyper, step, self._config.max_steps)
                 coefficients = self._coefficients(step)
-                paid = self._include_waiting(self._include)
+                returns = self._include_waiting(self._include)
                 prepared = self._prepare(self._rollout.drain(), self._sync)
                 by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
                 terms = _means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
@@ -146,7 +146,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
             "Policy/Beta": coefficients.beta,
             **self._streams.named(prepared.mean_values.tolist(), "Value Estimate"),
             **reported,
-            **paid,
+            **returns,
         }
 
     def loss(self, block: Trajectories) -> Metrics:

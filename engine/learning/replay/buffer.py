@@ -55,7 +55,7 @@ class ReplayBuffer:
     """
 
     def __init__(self, layout: ReplayLayout, reevaluate: Callable[[Transitions, Float32], Float32] | None = None):
-        """reevaluate: what steps are paid when they are drawn, given what was stored for them, both f32[B, S]."""
+        """reevaluate: the rewards of steps when they are drawn, given those that were stored, both f32[B, S]."""
         self.layout = layout
         self._reevaluate = reevaluate
         self.num_added = 0  # steps ever added, over all resumes
@@ -275,7 +275,7 @@ class ReplayBuffer:
         return summed
 
     def _rewards(self, rows: Int64) -> Float32:
-        """f32[B, S]: what the steps in these rows are paid."""
+        """f32[B, S]: the rewards of the steps in these rows."""
         stored: Float32 = self._columns["rewards"].take(rows, 0)
         return stored if self._reevaluate is None else self._reevaluate(self._transitions(rows), stored)
 

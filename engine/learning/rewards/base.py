@@ -53,7 +53,7 @@ class RewardSignal:
         return self.evaluate_transitions(Transitions.of(block))
 
     def evaluate_transitions(self, transitions: Transitions) -> Float32:
-        """f32[B]: what these steps are paid now. Changes nothing."""
+        """f32[B]: the rewards of these steps as of now. Changes nothing."""
         raise NotImplementedError
 
     def update(self, transitions: Transitions) -> Numbers:

@@ -157,7 +157,7 @@ class RewardStreams:
         return np.stack([stream.peek(block) for stream in self._streams], axis=1)
 
     def reevaluate(self, transitions: Transitions, rewards: Float32) -> Float32:
-        """f32[B, S]: `rewards`, which these steps were paid when they were new, as far as they are still valid."""
+        """f32[B, S]: `rewards`, those of these steps when they were new, as far as they are still valid."""
         rewards = rewards.copy()
         for index in self._reevaluated:
             rewards[:, index] = self._streams[index].reevaluate(transitions)
@@ -187,7 +187,7 @@ class RewardStreams:
         return means
 
     def episodes(self, block: Trajectories, rewards: Float32) -> Samples:
-        """What each stream paid in every episode that ended in a block with rewards f32[N, S].
+        """Each stream's return of every episode that ended in a block with rewards f32[N, S].
 
         Call it once for each block: unfinished episodes are carried over."""
         sums = self._sums(block, rewards)

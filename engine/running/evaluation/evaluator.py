@@ -43,7 +43,7 @@ class Evaluator:
         trained: Mapping[str, tuple[MakePolicy, LatestPolicy]],
         lessons: Lessons | None = None,
     ):
-        """trained: the behaviors that training has met in the environment; it may grow."""
+        """trained: the behaviors that have appeared in training; it may grow."""
         self.mean_return: float | None = None
         self.is_on = True
         self.pool: EnvironmentPool | None = None

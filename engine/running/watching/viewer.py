@@ -157,7 +157,7 @@ class Viewer:
             pool.close()
 
     def _policy_for(self, spec: BehaviorSpec) -> Policy:
-        """The newest of a behavior that has appeared. Raises ConfigError if training has not met it."""
+        """The newest of a behavior that has appeared in training. Raises ConfigError for any other."""
         if spec.name not in self._target.behaviors:
             raise ConfigError(f"behavior {spec.name} has appeared, and has no policy yet")
         if spec.name not in self._policies:

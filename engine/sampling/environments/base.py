@@ -31,7 +31,7 @@ class Environment(Protocol):
     @property
     def specs(self) -> Mapping[str, BehaviorSpec]:
         """Every behavior by name. It may grow at any reset or step, no later than when its first steps are returned;
-        what it has of a behavior does not change. Instances may meet a behavior at different steps."""
+        what it has of a behavior does not change. A behavior may appear in instances at different steps."""
 
     @property
     def num_agents(self) -> Mapping[str, int]:

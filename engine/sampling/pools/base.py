@@ -25,14 +25,14 @@ class EnvironmentPool(Protocol):
 
     @property
     def specs(self) -> Mapping[str, BehaviorSpec]:
-        """Every behavior that an instance has met so far, by name; another object once there are more.
+        """Every behavior that has appeared in an instance so far, by name; another object once there are more.
 
         Available once `start` has returned. `receive` returns no steps of a behavior that is not here.
         """
 
     @property
     def num_agents(self) -> Mapping[str, int]:
-        """Agents that usually act in the same step, summed over all instances that have met their behavior."""
+        """Agents that usually act in the same step, summed over all instances that have their behavior."""
 
     @property
     def num_instances(self) -> int:

@@ -15,7 +15,7 @@ from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Ste
 
 
 class CommonSpecs:
-    """The behaviors that the instances of a pool have met so far, each with the same spaces in all of them."""
+    """The behaviors that have appeared in the instances of a pool so far, each with the same spaces in all of them."""
 
     def __init__(self) -> None:
         self.specs: Mapping[str, BehaviorSpec] = {}  # replaced when it grows

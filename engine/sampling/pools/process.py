@@ -75,12 +75,12 @@ class ProcessPool:
 
     @property
     def specs(self) -> Mapping[str, BehaviorSpec]:
-        """Every behavior that an instance has met so far."""
+        """Every behavior that has appeared in an instance so far."""
         return self._common.specs
 
     @property
     def num_agents(self) -> Mapping[str, int]:
-        """Agents that usually act in the same step, summed over all instances that have met their behavior."""
+        """Agents that usually act in the same step, summed over all instances that have their behavior."""
         counts = [self._workers[worker].answers.num_agents[local] for worker, local in self._instances]
         return {name: sum(count.get(name, 0) for count in counts) for name in self.specs}
 
@@ -146,10 +146,10 @@ class ProcessPool:
         ready = self._poll.poll(0)
         if not ready:
             ready = self._poll.poll(math.ceil(1000 * max(0.0, min(timeout, self._seconds_left()))))
-        heard = [self._by_replies[descriptor] for descriptor, _ in ready]
-        received = [steps for worker in heard for steps in self._read(worker)]
+        replied = [self._by_replies[descriptor] for descriptor, _ in ready]
+        received = [steps for worker in replied for steps in self._read(worker)]
         if not received or time.monotonic() >= self._check_at:
-            self._check_overdue(heard)
+            self._check_overdue(replied)
         return received
 
     def _read(self, worker: WorkerProcess) -> list[tuple[int, Mapping[str, Steps]]]:
@@ -171,11 +171,11 @@ class ProcessPool:
             self._restarts.note_answer(worker.index)
         return steps
 
-    def _check_overdue(self, heard: Sequence[WorkerProcess]) -> None:
-        """Restart workers with a call that takes too long; those just heard later, since their steps are in use."""
+    def _check_overdue(self, replied: Sequence[WorkerProcess]) -> None:
+        """Restart workers with a call that takes too long; those that just replied later: their steps are in use."""
         self._check_at = time.monotonic() + CHECK_SECONDS
         for worker in self._workers:
-            if worker in heard:
+            if worker in replied:
                 continue
             try:
                 worker.fail_if_overdue()

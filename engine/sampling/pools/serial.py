@@ -54,12 +54,12 @@ class SerialPool:
 
     @property
     def specs(self) -> Mapping[str, BehaviorSpec]:
-        """Every behavior that an instance has met so far."""
+        """Every behavior that has appeared in an instance so far."""
         return self._common.specs
 
     @property
     def num_agents(self) -> Mapping[str, int]:
-        """Agents that usually act in the same step, summed over all instances that have met their behavior."""
+        """Agents that usually act in the same step, summed over all instances that have their behavior."""
         counts = [instance.num_agents for instance in self._instances]
         return {name: sum(count.get(name, 0) for count in counts) for name in self.specs}
 

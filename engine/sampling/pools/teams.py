@@ -39,7 +39,7 @@ class Teams:
     def __init__(self) -> None:
         self.specs: Mapping[str, BehaviorSpec] = {}  # by behavior; replaced when it grows
         self._members: dict[str, tuple[str, int | None]] = {}  # by the environment's name: behavior and team
-        self._named_by: dict[str, str] = {}  # by behavior: the name that it was first met under
+        self._named_by: dict[str, str] = {}  # by behavior: the name under which it first appeared
         self.has_any = False  # otherwise `join` and `split` change nothing
         self._ids: dict[str, dict[str, Int64]] = defaultdict(dict)  # by behavior and name: the last that decided
         self._joined: dict[str, tuple[Sequence[Int64], Int64]] = {}  # by behavior: the teams' ids, and all of them

@@ -100,13 +100,13 @@ def collect(environments: list[Any], num_steps: int) -> dict[int, list[tuple[flo
         defaultdict[int, list[tuple[float, int]]](list),
     )
 
-    def meet(spec: BehaviorSpec) -> tuple[Policy, int]:
+    def add_behavior(spec: BehaviorSpec) -> tuple[Policy, int]:
         return RandomPolicy(spec.actions), HORIZON
 
     pool.start()
     try:
         policies = {name: RandomPolicy(spec.actions) for name, spec in pool.specs.items()}
-        collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON), meet=meet)
+        collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON), add_behavior=add_behavior)
         pool.reset(1)
         while sum(map(len, rows.values())) < num_steps:
             collector.receive(0.0)
