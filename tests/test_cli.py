@@ -404,7 +404,7 @@ def test_dry_run_without_an_environment_says_how_to_name_one(tmp_path: Path, mon
 def test_dry_run_says_whether_a_run_would_be_resumed_or_started(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.yaml").write_text(CARTPOLE)
-    words = ["run.yaml", "--dry-run", "--resume-or-start"]
+    words = ["run.yaml", "--dry-run", "--resume-or-start", "--set", "behaviors.CartPole.max_steps=300000"]
     assert main(words) == 0
     assert capsys.readouterr().err == f"no run in {tmp_path}/results/run yet: starting\n"
     (tmp_path / "results").mkdir()

@@ -134,14 +134,14 @@ def print_effective(config: RunConfig) -> int:
     Returns the exit code: 2 for a run that would not start, 0 for one that would.
     """
     from rl_tui.engine.config.loading import effective_yaml
-    from rl_tui.engine.config.support import editor_note, find_unused, list_warnings
+    from rl_tui.engine.config.support import editor_note, few_updates_note, find_unused, list_warnings
     from rl_tui.engine.running.preflight import refusals, start_note
 
     write_stdout(effective_yaml(config))
     refused = refusals(config)
     for note in (*refused, *find_unused(config), *list_warnings(config)):
         write_stderr(note)
-    for line in () if refused else filter(None, (editor_note(config), start_note(config))):
+    for line in () if refused else filter(None, (editor_note(config), few_updates_note(config), start_note(config))):
         write_stderr(line)
     return ConfigError.exit_code if refused else 0
 

@@ -96,6 +96,10 @@ class Hyperparameters(PluginSettings):
         """Steps that only fill an empty replay buffer, before the first update."""
         return 0
 
+    def num_updates(self, max_steps: int) -> int | None:
+        """About how many updates a training of so many steps makes; None where that is not known."""
+        return None
+
     @property
     def memory_conflict(self) -> str:
         """Why no memory can be trained with these settings; empty when one can."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be, must_be_one_of, one_of, suggest
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be, must_be_one_of, one_of, suggest, visible
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
 from rl_tui.engine.config.environments import environment_names, kind_of
@@ -17,6 +17,7 @@ from rl_tui.engine.config.run import EnvSettings, RunConfig
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 
+_FEW_UPDATES = 20
 _LATER = "is not supported yet"
 _TO_THE_EDITOR = "no environment is named: it trains in the Unity Editor. For another, set env (or --env) to"
 _ONLY_UNITY = "used only with Unity players"
@@ -80,6 +81,21 @@ def preset_note(config: RunConfig) -> str | None:
         return None
     presets = presets_in(environment)
     return f"hyperparameters are ML-Agents' defaults; for {environment} try {one_of(presets)}" if presets else None
+
+
+def few_updates_note(config: RunConfig) -> str | None:
+    """Which behaviors will be updated so rarely that hardly anything is learned; None where none is."""
+    sections = config.behaviors or ({} if config.default_settings is None else {"a behavior": config.default_settings})
+    counts = {name: behavior.hyperparameters.num_updates(behavior.max_steps) for name, behavior in sections.items()}
+    few = [
+        f"{visible(name)} makes {count} in {sections[name].max_steps:,} steps"
+        for name, count in counts.items()
+        if count is not None and count < _FEW_UPDATES
+    ]
+    if not few or config.checkpoint_settings.inference:
+        return None
+    advice = "Update more often (a lower buffer_size) or raise max_steps"
+    return f"fewer than {_FEW_UPDATES} updates: {'; '.join(few)}. {advice}"
 
 
 def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:

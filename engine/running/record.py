@@ -10,7 +10,7 @@ import torch
 
 from rl_tui.engine.config.loading import effective_yaml
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.config.support import editor_note, find_unused, list_warnings, preset_note
+from rl_tui.engine.config.support import editor_note, few_updates_note, find_unused, list_warnings, preset_note
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.running.environments import settings_of
 from rl_tui.engine.running.saver import Files, Listed
@@ -65,7 +65,7 @@ class RunRecord:
                 versions=versions | {"numpy": np.__version__},
             )
         )
-        for note in filter(None, (editor_note(self._config), preset_note(self._config))):
+        for note in filter(None, (note(self._config) for note in (editor_note, preset_note, few_updates_note))):
             self._bus.log("info", "run", note)
         for line in (*list_warnings(self._config), *find_unused(self._config)):
             self._bus.log("warning", "run", line)

@@ -10,7 +10,14 @@ import pytest
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.loading import load_config, parse_config
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.config.support import editor_note, find_unsupported, find_unused, list_warnings, preset_note
+from rl_tui.engine.config.support import (
+    editor_note,
+    few_updates_note,
+    find_unsupported,
+    find_unused,
+    list_warnings,
+    preset_note,
+)
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.preflight import refusals
 
@@ -396,6 +403,23 @@ def test_wrapper_that_does_not_exist_is_refused_before_the_start() -> None:
 def test_wrapper_that_is_no_name_is_refused_with_its_place(wrapper: str) -> None:
     with pytest.raises(ConfigError, match=r"env_settings\.wrappers\[0\].*: must be "):
         parse(f"behaviors: {{A: {{}}}}\nenv_settings: {{env: 'gymnasium:CartPole-v1', wrappers: [{wrapper}]}}\n")
+
+
+def test_few_updates_are_noted_by_their_number() -> None:
+    text = """\
+behaviors:
+  A: {max_steps: 100000}
+  B: {max_steps: 1e6}
+  C: {trainer_type: sac, max_steps: 40, hyperparameters: {buffer_init_steps: 20, steps_per_update: 2}}
+"""
+    assert few_updates_note(parse(text)) == (
+        "fewer than 20 updates: A makes 9 in 100,000 steps; C makes 10 in 40 steps."
+        " Update more often (a lower buffer_size) or raise max_steps"
+    )
+    assert few_updates_note(parse("behaviors: {A: {max_steps: 204800}}")) is None
+    assert few_updates_note(parse("default_settings: {max_steps: 1000}")) is not None
+    playing = "checkpoint_settings: {inference: true, resume: true}\n"
+    assert few_updates_note(parse(text + playing)) is None
 
 
 def test_presets_for_the_environment_of_a_file_without_hyperparameters_are_named() -> None:

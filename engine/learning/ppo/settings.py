@@ -58,3 +58,7 @@ class PPOSettings(Hyperparameters):
         "buffer", description="What advantages are normalized over."
     )
     adam_epsilon: Positive = Field(1e-8, description="Adam's epsilon.")
+
+    def num_updates(self, max_steps: int) -> int:
+        """One for each buffer that is filled."""
+        return max_steps // self.buffer_size

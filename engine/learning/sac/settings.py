@@ -93,6 +93,10 @@ class SACSettings(Hyperparameters):
         """Steps that only fill an empty replay buffer."""
         return min(self.buffer_init_steps, self.buffer_size)
 
+    def num_updates(self, max_steps: int) -> int:
+        """One for every `steps_per_update` steps after the first ones."""
+        return int(max(0, max_steps - self.warmup_steps) / self.steps_per_update)
+
     @property
     def memory_conflict(self) -> str:
         """A memory is trained on whole sequences: no sums of n steps, no single steps drawn by priority."""
