@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.loading import parse_config
-from rl_tui.engine.config.presets import preset_names
+from rl_tui.engine.config.loading import effective_yaml, load_config, parse_config
+from rl_tui.engine.config.presets import preset_names, preset_path
 from rl_tui.engine.session.codec import encode
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
@@ -28,7 +28,7 @@ from rl_tui.engine.session.messages import (
 from rl_tui.tui.cli import main, why_headless
 from rl_tui.tui.command_line.command_arguments import parse_check
 from rl_tui.tui.command_line.configuration import find_config
-from rl_tui.tui.command_line.train_arguments import NO_CONFIG, ScreenOptions, parse_train_arguments, screen_flags
+from rl_tui.tui.command_line.train_arguments import ScreenOptions, parse_train_arguments, screen_flags
 from rl_tui.tui.terminal.signals import RunSignals
 from rl_tui.tui.terminal.streams import write_stderr
 from tests.deadline import DEADLINE_SECONDS
@@ -808,12 +808,67 @@ def test_configuration_may_stand_anywhere_and_everything_after_env_args_is_the_p
     }
 
 
-def test_without_a_configuration_every_behavior_has_the_defaults_of_ppo(tmp_path: Path, monkeypatch, capsys) -> None:
+@pytest.mark.parametrize("trainer", ["ppo", "sac"])
+def test_without_a_configuration_the_behaviors_of_a_player_have_mlagents_defaults(
+    trainer: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["--dry-run", "--env", "unity:editor"]) == 0
+    assert main(["--dry-run", "--env", "unity:editor", *([] if trainer == "ppo" else ["--trainer", trainer])]) == 0
     captured = capsys.readouterr()
     config = parse_config(captured.out.encode(), "")
-    assert config.default_settings == BehaviorConfig()
-    assert captured.err == f"{NO_CONFIG}\n"
-    assert main(["--dry-run", "--env", "gymnasium:CartPole-v1"]) == 2
-    assert "got none. gymnasium:CartPole-v1 has one behavior, which the key names" in capsys.readouterr().err
+    assert config.default_settings == BehaviorConfig.model_validate({"trainer_type": trainer})
+    assert captured.err == f"no CONFIG: every behavior is trained by {trainer.upper()} with its default settings\n"
+
+
+def test_without_a_configuration_an_environment_has_its_preset_and_that_is_the_first_line(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words, preset in (([], "ppo/Pendulum"), (["--trainer", "sac"], "sac/Pendulum")):
+        assert main(["--dry-run", "--env", "gymnasium:Pendulum-v1", *words]) == 0
+        captured = capsys.readouterr()
+        assert captured.err.splitlines()[0] == f"no CONFIG: the preset {preset}"
+        assert captured.out == effective_yaml(load_config(preset_path(preset)))
+
+
+def test_without_a_configuration_and_preset_there_is_a_profile_whose_file_is_printed(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["--dry-run", "--env", "gymnasium:MountainCar-v0"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == "no CONFIG: the profile ppo/gymnasium; --dry-run prints the file to go on from\n"
+    Path("mine.yaml").write_text(captured.out)
+    assert main(["--dry-run", "mine.yaml"]) == 0
+    assert capsys.readouterr().out == captured.out
+    assert main(["--dry-run", "ppo/gymnasium", "--env", "gymnasium:MountainCar-v0"]) == 0
+    again = capsys.readouterr()
+    assert (again.out, again.err) == (captured.out, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--env gymnasium:Pendulum-v1 --trainer dqn", '--trainer: must be ppo or sac, got "dqn"\n'),
+        ("ppo/Pendulum --trainer sac", "--trainer: must be left out where there is a CONFIG: ppo/Pendulum says it"),
+        ("ppo/gymnasium", "ppo/gymnasium: needs the name of an environment (env), such as gymnasium:CartPole-v1\n"),
+        ("--env Acrobot-v1", "Did you mean gymnasium:Acrobot-v1, or unity:Acrobot-v1 for a Unity player?\n"),
+    ],
+)
+def test_mistakes_without_a_configuration_are_named(
+    words: str, message: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*words.split(), "--no-ui"]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""
+
+
+def test_environment_trains_without_a_configuration(tmp_path: Path, monkeypatch, capfd) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--env", "gymnasium:MountainCar-v0", "--set", "behaviors.MountainCar.max_steps=2048"]
+    assert main([*words, "--no-ui"]) == 0
+    captured = capfd.readouterr()
+    assert "fewer than 20 updates: MountainCar makes 1 in 2,048 steps" in captured.out
+    assert (tmp_path / "results/MountainCar/MountainCar.onnx").is_file()

@@ -18,9 +18,17 @@ from rl_tui.engine.errors import ConfigError, RlTuiError
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.process.leaving import end_process
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
-from rl_tui.tui.command_line.commands import COMMANDS
-from rl_tui.tui.command_line.configuration import LONGEST_NAME, find_config, read_configuration, runnable_configuration
+from rl_tui.tui.command_line.commands import COMMANDS, PRINTED_LINES
+from rl_tui.tui.command_line.configuration import (
+    LONGEST_NAME,
+    Choice,
+    choose_settings,
+    find_config,
+    read_configuration,
+    runnable_configuration,
+)
 from rl_tui.tui.command_line.train_arguments import TrainArguments, parse_train_arguments
+from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.streams import ensure_streams, silence, why_no_screen, write_error, write_stderr, write_stdout
 
 if TYPE_CHECKING:
@@ -33,6 +41,7 @@ rl-tui trains game and robot agents, with a live screen in this terminal.
   rl-tui presets          list configurations that are ready to train
   rl-tui ppo/CartPole     train one of them
   rl-tui CONFIG           train your own configuration, e.g. my.yaml
+  rl-tui --env NAME       train without a file, e.g. in gymnasium:Acrobot-v1
   rl-tui --env PATH       train in a Unity player, by PPO with its defaults
   rl-tui --help           all commands and flags"""
 SIGPIPE_EXIT_CODE = 141  # what a shell reports for a program whose reader is gone
@@ -88,16 +97,21 @@ def train(arguments: TrainArguments) -> int:
     """Run a training until its end; returns its exit code. Raises RlTuiError if it cannot start."""
     for warning in arguments.warnings:
         write_stderr(warning)
-    find_config(arguments.config)  # before anything heavy is imported
+    choice = choose_settings(arguments)  # of a file, before anything heavy is imported
+    if choice.note:
+        write_stderr(choice.note)
     if arguments.is_dry_run:
-        return print_effective(read_configuration(arguments))
+        with CapturedOutput(PRINTED_LINES):
+            config = read_configuration(arguments)
+        return print_effective(config)
     reason = why_headless(arguments)
     if reason is None:
-        require_folder(arguments)  # else a screen would open and close at once
+        require_folder(arguments, choice)  # else a screen would open and close at once
         with imports_that_stay():
             from rl_tui.tui.command_line.train_on_screen import train_on_screen
         return train_on_screen(arguments)
-    config = runnable_configuration(arguments)
+    with CapturedOutput(PRINTED_LINES):
+        config = runnable_configuration(arguments)
     if reason:
         write_stderr(f"no screen: {reason}")
     with imports_that_stay():
@@ -105,15 +119,17 @@ def train(arguments: TrainArguments) -> int:
     return train_headless(config, arguments)
 
 
-def require_folder(arguments: TrainArguments) -> None:
+def require_folder(arguments: TrainArguments, choice: Choice) -> None:
     """The run can use its folder, if the flags alone determine which it is. Raises RlTuiError otherwise.
 
     The configuration is not read for this: that takes half as long as everything else before the first picture.
     """
     from rl_tui.engine.storage.run_folder import RunFolder
 
-    path, flags = find_config(arguments.config), arguments.overrides
-    if not path.is_file() or b"checkpoint_settings" in path.read_bytes() or "checkpoint_settings" in flags:
+    path, flags = choice.path, arguments.overrides
+    if path is not None and (not path.is_file() or b"checkpoint_settings" in path.read_bytes()):
+        return
+    if "checkpoint_settings" in flags:
         return
     results_dir = flags.get("checkpoint_settings.results_dir", RESULTS_DIR)
     run_id = flags.get("checkpoint_settings.run_id")
@@ -123,7 +139,7 @@ def require_folder(arguments: TrainArguments) -> None:
         flags.get(f"checkpoint_settings.{name}") is True for name in ("resume", "force", "resume_or_start")
     )
     results, or_start = Path(results_dir).absolute(), resume_or_start and not resume
-    folder = RunFolder(results, run_id) if run_id else RunFolder.of_file(results, str(path), or_start=or_start)
+    folder = RunFolder(results, run_id) if run_id else RunFolder.of_file(results, choice.named_after, or_start=or_start)
     with suppress(OSError):  # the run will report it
         folder.require_startable(resume, force, or_start=or_start)
 

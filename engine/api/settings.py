@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -13,10 +13,11 @@ import numpy as np
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import DEEPEST, KeyPath, Mark, path_text, visible
 from rl_tui.engine.config.loading import load_config, read_document_settings
-from rl_tui.engine.config.presets import preset_hint, preset_names, preset_path
+from rl_tui.engine.config.presets import preset_hint, preset_names, preset_path, trainer_of_profile
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.config.yaml_document import Document
+from rl_tui.engine.config.yaml_document import Document, key_paths
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.running.profiles import profiled_config
 
 SettingsLike: TypeAlias = "Mapping[str, object] | str | os.PathLike[str] | BehaviorConfig | RunConfig"
 
@@ -40,6 +41,8 @@ def read_run_config(
     behavior, a mapping too, which is then called `behavior`. Raises ConfigError with one line for everything wrong.
     """
     overrides = {path: _plain_value(value, (path,)) for path, value in (overrides or {}).items()}
+    if isinstance(settings, str) and (trainer := trainer_of_profile(settings)) and not Path(settings).exists():
+        return profiled_config(trainer, overrides, name_of, only_profiled=True)
     if isinstance(settings, str | os.PathLike):
         return load_config(_file(os.fspath(settings)), overrides, name_of)
     own_name, found = behavior or DEFAULT_BEHAVIOR, cast(object, settings)
@@ -56,7 +59,7 @@ def read_run_config(
         case _:
             expected = "a mapping, the path of a file, the name of a preset, a BehaviorConfig or a RunConfig"
             raise ConfigError(f"settings: must be {expected}, got {type(found).__name__}")
-    keys = dict.fromkeys(_paths(values) if written is None else written, Mark(1, 1))
+    keys = dict.fromkeys(key_paths(values) if written is None else written, Mark(1, 1))
     document = Document(values, keys, dict(keys))
     return read_document_settings(document, "", overrides, name_of, only)
 
@@ -110,11 +113,3 @@ def _plain_value(value: object, path: KeyPath) -> object:
             return os.fspath(value)
         case _:
             raise ConfigError(f"settings: {path_text(path)}: must be a plain value, got {type(value).__name__}")
-
-
-def _paths(values: Mapping[str, object], above: KeyPath = ()) -> Iterator[KeyPath]:
-    """The path of every key."""
-    for key, value in values.items():
-        yield (*above, key)
-        if isinstance(value, dict):
-            yield from _paths(value, (*above, key))

@@ -37,7 +37,8 @@ class SourceMap:
     """Where every key of a configuration was written; empty for one that was built in code.
 
     keys, values: the place of each key and of its value. flags: the command line flag that set a path. written: today's
-    path -> the file's, for what a legacy file spells differently. notes: warnings from reading it.
+    path -> the file's, for what a legacy file spells differently. notes: warnings from reading it. run_name: of runs
+    without --run-id, where no file names them.
     """
 
     file: str = ""
@@ -46,6 +47,7 @@ class SourceMap:
     flags: Mapping[KeyPath, str] = field(default_factory=dict)
     written: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    run_name: str = ""
 
     def has(self, path: KeyPath) -> bool:
         """Whether the user's file holds this key."""

@@ -10,6 +10,7 @@ from rl_tui.engine.errors import PluginError
 UNITY = "unity"
 EDITOR = f"{UNITY}:editor"  # a player of that name is unity:./editor
 _GYMNASIUM_ID = re.compile(r"([\w:.-]+/)?[\w.-]+-v[0-9]+")
+_VERSION = re.compile(r"[-_]v[0-9]+$")
 _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _FOLDER = re.compile(r"~|\.\.?[/\\]|[/\\]|[A-Za-z]:[/\\]|[^:]*[/\\][^:]*:")  # what only a path begins with
 
@@ -25,6 +26,16 @@ def read_environment(value: object) -> object:
     if not value:
         raise refusal(must_be("a mapping of behaviors to environments", value))
     return {behavior: _read_name(name, behavior) for behavior, name in value.items()}
+
+
+def short_name(env: str) -> str:
+    """What a behavior or a run is called after its environment: Pong for gymnasium:ale_py:ALE/Pong-v5, Corridor for
+    my.worlds:Corridor, simple_spread for pettingzoo:mpe2.simple_spread_v3."""
+    kind, _, path = env.strip().partition(":")
+    last = re.split("[:/]", path)[-1]
+    if kind != "gymnasium":  # whose ids may have dots
+        last = last.rpartition(".")[2]
+    return _VERSION.sub("", last) or last
 
 
 def is_of_unity(env: str) -> bool:

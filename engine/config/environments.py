@@ -25,6 +25,7 @@ class EnvironmentSettings(PluginSettings):
     names_agents: ClassVar[bool] = False  # its agents have names, by which env_settings.behaviors selects them
     pattern: ClassVar[str] = "NAME"  # what follows the colon, in messages
     takes_wrappers: ClassVar[bool] = False  # its copies may be put into the classes of env_settings.wrappers
+    has_mlagents_defaults: ClassVar[bool] = False  # where no file says otherwise, its behaviors are trained with these
     not_drawn: ClassVar[str] = ""  # why none can be watched or recorded, and what to do instead
     seeding: ClassVar[str] = "Draw from self.np_random, after super().reset(seed=seed)"  # how to repeat its episodes
     # What makes episodes end.
@@ -72,6 +73,12 @@ def kind_of(env: str) -> type[EnvironmentSettings] | None:
     """The settings of the kind before the colon; None for package.module:factory. Raises PluginError."""
     kind = env.strip().partition(":")[0]
     return settings_of_plugin(KIND, kind, EnvironmentSettings) if registry.has(KIND, kind) else None
+
+
+def has_mlagents_defaults(env: str) -> bool:
+    """Whether an environment is trained with ML-Agents' defaults where no file says otherwise. Raises PluginError."""
+    kind = kind_of(env)
+    return kind is not None and kind.has_mlagents_defaults
 
 
 def environment_names() -> str:

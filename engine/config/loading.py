@@ -20,6 +20,8 @@ from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.process.files import open_regular
 
 LARGEST_FILE = 16 * 2**20  # bytes
+WHERE = "where"  # the key of a profile that no other file has: see profiles.py
+_ONLY_PROFILES = "only a profile has it. `rl-tui --env gymnasium:ID --dry-run` prints a file without, to go on from"
 _UPGRADE_HINT = ". `rl-tui upgrade-config IN OUT` rewrites the file"
 
 
@@ -89,6 +91,7 @@ def read_document_settings(
     only_behavior: its name, where the caller wrote the settings of that behavior alone. Raises ConfigError.
     """
     raw = document.values
+    of_profile = [Diagnostic((WHERE,), _ONLY_PROFILES, of_key=True)] if raw.pop(WHERE, None) is not None else []
     rewriting = modernize(raw)
     flags, refused = set_flags(raw, overrides, name_of)
     written = rewriting.written if only_behavior is None else {**rewriting.written, ("behaviors", only_behavior): ()}
@@ -98,6 +101,7 @@ def read_document_settings(
     config, invalid = _validate(raw, source)
     refused += [
         *document.diagnostics,
+        *of_profile,
         *(one for one in [*found, *invalid] if not _is_unusable(one.path, document, source)),
     ]
     if refused or config is None:
@@ -146,9 +150,9 @@ def _merge_defaults(raw: dict[str, object], default: Mapping[str, object]) -> It
             if is_trainer(own) and is_trainer(inherited):
                 text = f"must be {inherited} as in default_settings, whose hyperparameters it inherits, got {own}"
                 yield Diagnostic(("behaviors", name, "trainer_type"), text)
-        behaviors[name] = _merge(below, behavior)
+        behaviors[name] = merge(below, behavior)
     for name in _mapped_environments(raw):
-        behaviors.setdefault(name, _merge(default, {}))
+        behaviors.setdefault(name, merge(default, {}))
 
 
 def _named_behaviors(raw: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
@@ -163,7 +167,7 @@ def _mapped_environments(raw: Mapping[str, object]) -> list[str]:
     return list(environments) if isinstance(environments, dict) else []
 
 
-def _merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
+def merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
     """Mappings merged key by key at every level; anything else above replaces what is below. All dicts are new.
 
     The settings of an encoder are not inherited by another one.
@@ -174,7 +178,7 @@ def _merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str
     for key in {**below, **above}:
         low, high = below.get(key), above[key] if key in above else below[key]
         if isinstance(high, dict):
-            merged[key] = _merge(low if isinstance(low, dict) else {}, high)
+            merged[key] = merge(low if isinstance(low, dict) else {}, high)
         else:
             merged[key] = high
     return merged

@@ -11,7 +11,7 @@ from rl_tui.engine.config.diagnostics import closest, one_of, visible
 from rl_tui.engine.errors import ConfigError
 
 _FOLDER = Path(__file__).parents[2] / "presets"
-DEFAULTS = Path(__file__).with_name("ppo.yaml")  # where no configuration is named: the run has its name
+_PROFILE = "gymnasium"  # the name of a profile, in the folder of its trainer
 
 
 def preset_names() -> list[str]:
@@ -38,6 +38,18 @@ def preset_hint(name: str) -> str:
     return f" Did you mean {one_of(similar)}?" if similar else " `rl-tui presets` lists them"
 
 
+def profile_name(trainer: str) -> str:
+    """The preset with what a trainer has for any environment; "" where there is none."""
+    name = f"{trainer}/{_PROFILE}"
+    return name if name in preset_names() else ""
+
+
+def trainer_of_profile(name: str) -> str:
+    """The trainer whose profile the preset of that name is; "" for other names."""
+    trainer = name.partition("/")[0]
+    return trainer if name and name == profile_name(trainer) else ""
+
+
 def presets_like(name: str) -> list[str]:
     """Presets of a similar name: misspelled, in another case, without its folder or in one folder too many."""
     known, wanted = preset_names(), name.lower().removesuffix(".yaml")
@@ -48,10 +60,11 @@ def presets_like(name: str) -> list[str]:
     return same or ([near] if near else [])
 
 
-def presets_in(environment: str) -> list[str]:
-    """Presets that train in this environment."""
-    named = re.compile(rf"^  env: {re.escape(environment)}$", re.MULTILINE)
-    return [name for name in preset_names() if named.search(read_preset(name))]
+def presets_in(environment: str, trainer: str = "") -> list[str]:
+    """Presets that train in this environment, those of PPO first. trainer: of any, unless one is named."""
+    named = re.compile(rf"^  env: {re.escape(environment.strip())}$", re.MULTILINE)
+    names = [name for name in preset_names() if not trainer or name.startswith(f"{trainer}/")]
+    return sorted((name for name in names if named.search(read_preset(name))), key=lambda n: not n.startswith("ppo/"))
 
 
 @dataclass(frozen=True, slots=True)

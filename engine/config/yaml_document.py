@@ -299,6 +299,14 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"(?:{NUMBER.pattern})\Z"), list("-+.0123456789"))
 
 
+def key_paths(values: Mapping[str, object], above: KeyPath = ()) -> Iterator[KeyPath]:
+    """The path of every key."""
+    for key, value in values.items():
+        yield (*above, key)
+        if isinstance(value, dict):
+            yield from key_paths(value, (*above, key))
+
+
 def write_yaml(values: Mapping[str, object]) -> str:
     """Plain values as text, in their order; read_yaml reads the same values from it."""
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)

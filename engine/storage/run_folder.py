@@ -66,7 +66,7 @@ class RunFolder:
         results_dir = Path(settings.results_dir).absolute()
         if settings.run_id is not None:
             return cls(results_dir, settings.run_id)
-        return cls.of_file(results_dir, config.source.file, or_start=settings.resume_or_start)
+        return cls.of_file(results_dir, config.source.run_name or config.source.file, or_start=settings.resume_or_start)
 
     @classmethod
     def of_file(cls, results_dir: Path, file: str, *, or_start: bool) -> RunFolder:

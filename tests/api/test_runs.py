@@ -18,7 +18,7 @@ import pytest
 
 import rl_tui
 from rl_tui.engine.api import runs
-from rl_tui.engine.api.run_keywords import RunKeywords
+from rl_tui.engine.api.run_keywords import RunKeywords, runnable_config
 from rl_tui.engine.api.wording import of_run
 from rl_tui.engine.config import run_flags
 from rl_tui.engine.config.loading import effective_yaml, parse_config
@@ -233,6 +233,14 @@ def rl_tui_config() -> Any:
     from rl_tui.engine.api.settings import read_run_config
 
     return read_run_config(settings() | {"checkpoint_settings": {"run_id": "from-a-file"}})
+
+
+def test_profile_is_named_as_a_preset_is_where_the_environment_has_a_name() -> None:
+    config = runnable_config("ppo/gymnasium", {"env": "Pendulum-v1", "num_envs": 2})
+    assert (list(config.behaviors), config.env_settings.num_envs) == (["Pendulum"], 2)
+    assert config.behaviors["Pendulum"].normalize_reward
+    with pytest.raises(rl_tui.ConfigError, match="ppo/gymnasium: needs the name of an environment"):
+        runnable_config("ppo/gymnasium", {})
 
 
 def test_environment_may_be_a_function_that_can_be_imported(tmp_path: Path) -> None:

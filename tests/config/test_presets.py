@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from rl_tui.engine.config.loading import load_config
-from rl_tui.engine.config.presets import preset_names, preset_path, read_preset
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.loading import load_config, parse_config
+from rl_tui.engine.config.presets import (
+    preset_names,
+    preset_path,
+    presets_in,
+    profile_name,
+    read_preset,
+    trainer_of_profile,
+)
+from rl_tui.engine.config.profiles import Profile, Trait, read_profile
 from rl_tui.engine.config.support import find_unsupported, find_unused, list_warnings
+from rl_tui.engine.config.types import read_settings
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 
@@ -27,12 +39,53 @@ def test_presets_of_one_name_differ_by_their_trainer() -> None:
         assert [behavior.trainer_type for behavior in behaviors.values()] == [trainer]
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", [name for name in preset_names() if not trainer_of_profile(name)])
 def test_preset_loads_and_can_start_and_has_no_unused_key(name: str) -> None:
     config = load_config(preset_path(name))
     assert find_unsupported(config) == []
     assert find_unused(config) == []
     assert list_warnings(config) == []
+
+
+def test_presets_of_an_environment_begin_with_those_of_ppo() -> None:
+    pendulum = "gymnasium:Pendulum-v1"
+    assert presets_in(pendulum) == ["ppo/Pendulum", "sac/Pendulum"]
+    assert presets_in(pendulum, "sac") == ["sac/Pendulum"]
+    assert presets_in("gymnasium:Pendulum-v0") == []
+
+
+def test_ppo_and_sac_have_a_profile() -> None:
+    for trainer in ("ppo", "sac"):
+        assert trainer_of_profile(profile_name(trainer)) == trainer
+        assert read_profile(trainer).default["trainer_type"] == trainer
+    assert profile_name("poca") == trainer_of_profile("ppo/Pendulum") == trainer_of_profile("gymnasium") == ""
+    assert read_profile("poca") == Profile({"trainer_type": "poca"}, {}, {})
+
+
+@pytest.mark.parametrize("trainer", ["ppo", "sac"])
+def test_settings_of_a_profile_are_valid_for_every_kind_of_behavior(trainer: str) -> None:
+    profile, traits = read_profile(trainer), get_args(Trait)
+    assert set(profile.where) <= set(traits)
+    for chosen in (each for size in range(len(traits) + 1) for each in combinations(traits, size)):
+        settings, wrong = read_settings(BehaviorConfig, profile.settings_for(chosen))
+        assert (wrong, settings is None) == ([], False)
+
+
+def test_profile_has_the_settings_that_users_of_other_libraries_know() -> None:
+    config = BehaviorConfig.model_validate(read_profile("ppo").settings_for(["continuous_actions"]))
+    hyper = config.hyperparameters
+    assert isinstance(hyper, PPOSettings)
+    num_envs = read_profile("ppo").env_settings["num_envs"]
+    assert (num_envs, hyper.buffer_size, hyper.batch_size, hyper.num_epoch) == (8, 2048, 64, 10)
+    assert num_envs * config.time_horizon == hyper.buffer_size
+    assert (hyper.beta, config.normalize_reward, config.network_settings.normalize) == (0, True, False)
+    other = BehaviorConfig.model_validate(read_profile("ppo").settings_for(["discrete_actions", "large_observations"]))
+    assert (other.normalize_reward, other.network_settings.normalize) == (False, True)
+
+
+def test_section_of_profiles_is_refused_in_a_file() -> None:
+    with pytest.raises(ConfigError, match=r"c.yaml:2:1: where: only a profile has it. .* --dry-run` prints a file"):
+        parse_config(b"behaviors: {A: {}}\nwhere: {images: {}}\n", "c.yaml")
 
 
 def test_cartpole_has_the_settings_of_the_zoo() -> None:

@@ -429,6 +429,10 @@ def test_presets_for_the_environment_of_a_file_without_hyperparameters_are_named
         " ppo/MountainCarContinuous or sac/MountainCarContinuous"
     )
     tuned = plain.replace("{A: {}}", "{A: {trainer_type: ppo, hyperparameters: {beta: 0.1}}}")
-    elsewhere = plain.replace("MountainCarContinuous", "Taxi")
-    for text in (tuned, elsewhere, plain + "checkpoint_settings: {inference: true, resume: true}\n"):
+    elsewhere = plain.replace("MountainCarContinuous", "Blackjack")
+    assert preset_note(parse(elsewhere)) == (
+        "hyperparameters are ML-Agents' defaults; for gymnasium:Blackjack-v0 try ppo/gymnasium or sac/gymnasium"
+    )
+    player = plain.replace("gymnasium:MountainCarContinuous-v0", "builds/3DBall")
+    for text in (tuned, player, plain + "checkpoint_settings: {inference: true, resume: true}\n"):
         assert preset_note(parse(text)) is None

@@ -5,10 +5,11 @@ The configuration's libraries are imported inside the functions, so that --help 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_tui.engine.config.diagnostics import closest, one_of, visible
+from rl_tui.engine.config.diagnostics import closest, must_be_one_of, one_of, visible
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.tui.command_line.commands import COMMANDS
@@ -21,13 +22,38 @@ LONGEST_NAME = 400  # in a message
 ENDINGS = (".yaml", ".yml")
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Where the settings of a command line come from: the file at `path`, or without one what `trainer` has for the
+    environment.
+
+    named_after: what names the run without --run-id. is_profile: CONFIG names a profile. note: what was chosen where
+    there is no CONFIG, in words.
+    """
+
+    named_after: str
+    path: Path | None = None
+    trainer: str = ""
+    is_profile: bool = False
+    note: str = ""
+
+
 def read_configuration(arguments: TrainArguments) -> RunConfig:
-    """The configuration of the file and the flags together. Raises ConfigError with every diagnostic."""
-    path = find_config(arguments.config)
+    """The configuration of the file and the flags together. Raises ConfigError with every diagnostic.
+
+    Without a file the environment is made, to see what it needs. Raises RlTuiError if it cannot be.
+    """
+    choice = choose_settings(arguments)
     with imports_that_stay():
         from rl_tui.engine.config.loading import load_config
 
-    config = load_config(path, arguments.overrides)
+        if choice.path is None:
+            from rl_tui.engine.running.profiles import profiled_config
+
+    if choice.path is not None:
+        config = load_config(choice.path, arguments.overrides)
+    else:
+        config = profiled_config(choice.trainer, arguments.overrides, only_profiled=choice.is_profile)
     return config.acting_deterministically() if arguments.is_deterministic else config
 
 
@@ -40,15 +66,63 @@ def runnable_configuration(arguments: TrainArguments) -> RunConfig:
     return config
 
 
-def find_config(name: str) -> Path:
-    """The file of that name, or else the preset of that name. Raises ConfigError if there is neither.
+def choose_settings(arguments: TrainArguments) -> Choice:
+    """What CONFIG names; without it a preset for the environment, PPO's first, or else what the trainer has for it.
 
-    name: "" for the defaults of PPO.
+    Raises ConfigError.
     """
-    from rl_tui.engine.config.presets import DEFAULTS, preset_names, preset_path
+    from rl_tui.engine.config.presets import preset_path, presets_in
 
-    if not name:
-        return DEFAULTS
+    if arguments.config:
+        return _typed_choice(arguments)
+    env, trainer = arguments.overrides.get("env_settings.env"), arguments.trainer
+    presets = presets_in(env, trainer) if isinstance(env, str) else []
+    if presets:
+        path = preset_path(presets[0])
+        return Choice(str(path), path, note=f"no CONFIG: the preset {presets[0]}")
+    return _choice_of_trainer(arguments, trainer or "ppo")
+
+
+def _typed_choice(arguments: TrainArguments) -> Choice:
+    """The file, preset or profile that CONFIG names."""
+    config = arguments.config
+    if arguments.trainer:
+        named = visible(config, limit=LONGEST_NAME)
+        raise ConfigError(f"--trainer: must be left out where there is a CONFIG: {named} says it with trainer_type")
+    from rl_tui.engine.config.presets import trainer_of_profile
+
+    path = find_config(config)
+    trainer = "" if Path(config).exists() else trainer_of_profile(config)
+    return _choice_of_trainer(arguments, trainer, is_profile=True) if trainer else Choice(str(path), path)
+
+
+def _choice_of_trainer(arguments: TrainArguments, trainer: str, *, is_profile: bool = False) -> Choice:
+    """The profile of a trainer, or its defaults; for the environment of the flags."""
+    from rl_tui.engine.config.environment_name import EDITOR, full_name
+    from rl_tui.engine.config.environments import has_mlagents_defaults
+    from rl_tui.engine.config.hyperparameters import trainer_names
+    from rl_tui.engine.config.presets import profile_name
+    from rl_tui.engine.config.profiles import name_without_file
+
+    if trainer not in (known := trainer_names()):
+        raise ConfigError(f"--trainer: {must_be_one_of(known, trainer)}")
+    env = arguments.overrides.get("env_settings.env", EDITOR)
+    environment = full_name(env) if isinstance(env, str) else [*env] if isinstance(env, dict) else EDITOR
+    named_after = name_without_file(trainer, environment)
+    if is_profile:
+        return Choice(named_after, trainer=trainer, is_profile=True)
+    profile = profile_name(trainer)
+    if not profile or (isinstance(environment, str) and has_mlagents_defaults(environment)):
+        note = f"no CONFIG: every behavior is trained by {trainer.upper()} with its default settings"
+    else:
+        note = f"no CONFIG: the profile {profile}; --dry-run prints the file to go on from"
+    return Choice(named_after, trainer=trainer, note=note)
+
+
+def find_config(name: str) -> Path:
+    """The file of that name, or else the preset of that name. Raises ConfigError if there is neither."""
+    from rl_tui.engine.config.presets import preset_names, preset_path
+
     path = Path(name)
     if path.exists():
         return path

@@ -21,7 +21,8 @@ DESCRIPTION = """\
 Train the agents of a YAML file, with a live screen in this terminal.
 
 commands:
-  rl-tui [CONFIG] [flags]  train; CONFIG is a file or a preset like ppo/CartPole
+  rl-tui [CONFIG] [flags]  train; CONFIG: a file or a preset like ppo/CartPole;
+                           it may be left out with --env
   rl-tui demo              try the screen on a made-up run; nothing is written
   rl-tui replay RUN        play a recorded run, at any speed
   rl-tui evaluate RUN      run a trained policy, and print its returns
@@ -42,6 +43,8 @@ examples:
   rl-tui ppo/CartPole --no-ui --run-id a             without one, into results/a
   rl-tui ppo/CartPole --no-ui --run-id a --resume    continue that run
   rl-tui ppo/CartPole --no-ui --resume-or-start      start or continue, for jobs
+  rl-tui --env gymnasium:Acrobot-v1                  without a file of your own
+  rl-tui --env gymnasium:Pendulum-v1 --trainer sac   by SAC instead of PPO
   rl-tui my.yaml --env gymnasium:LunarLander-v3      choose the environment
   rl-tui 3DBall.yaml --env builds/3DBall             train in a Unity player
   rl-tui 3DBall.yaml                                 or in the Unity Editor
@@ -61,7 +64,6 @@ DEPRECATED = {
     "torch": "--torch was removed and does nothing; PyTorch is always used",
     "tensorflow": "--tensorflow was removed and does nothing; PyTorch is always used",
 }
-NO_CONFIG = "no CONFIG: every behavior is trained by PPO with its default settings"
 SCREEN_FLAGS = {  # without --theme: the field of ScreenOptions, its value when typed, and the help
     "ascii": ("is_ascii", True, "draw with ASCII characters only"),
     "readonly": ("is_readonly", True, "no key changes the run"),
@@ -87,10 +89,12 @@ class ScreenOptions:
 class TrainArguments:
     """A parsed command line.
 
-    config: "" for the defaults of PPO. overrides: dotted path of a setting -> typed value. words: the line itself.
+    config: "" without any. trainer: "" where none was typed. overrides: dotted path of a setting -> typed value. words:
+    the line itself.
     """
 
     config: str
+    trainer: str = ""
     overrides: dict[str, Setting] = field(default_factory=dict)
     is_deterministic: bool = False
     is_dry_run: bool = False
@@ -108,6 +112,7 @@ def parse_train_arguments(words: Sequence[str]) -> TrainArguments:
     overrides.update(dict(typed.get("set", ())))
     return TrainArguments(
         config=typed["config"],
+        trainer=typed.get("trainer", ""),
         overrides=overrides,
         is_deterministic="deterministic" in typed,
         is_dry_run="dry_run" in typed,
@@ -130,9 +135,7 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Nam
 
 
 def _warnings(typed: Mapping[str, object]) -> Iterator[str]:
-    """One line for a missing CONFIG, and for every flag that has no effect in this command line."""
-    if not typed["config"]:
-        yield NO_CONFIG
+    """One line for every flag that has no effect in this command line."""
     yield from (warning for name, warning in DEPRECATED.items() if name in typed)
     if "no_ui" in typed:
         names = [name for name in ("theme", *SCREEN_FLAGS) if name in typed]
@@ -172,7 +175,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,  # a flag that was not typed must not override the file
     )
-    config_text = "a YAML file or the name of a preset (default: PPO's defaults)"
+    config_text = "a YAML file or the name of a preset (default: by --env)"
     parser.add_argument("config", nargs="?", default="", metavar="CONFIG", help=config_text)
     parser.add_argument("--version", action="version", version=f"rl-tui {VERSION}")
     _add_output_flags(parser.add_argument_group("screen and output"))
@@ -195,6 +198,7 @@ def _add_output_flags(group: argparse._ArgumentGroup) -> None:
 
 def _add_run_flags(group: argparse._ArgumentGroup) -> None:
     _add_settings(group, run_flags.CHECKPOINTS)
+    group.add_argument("--trainer", metavar="NAME", help="without CONFIG: ppo (default) or sac")
     group.add_argument("--deterministic", action="store_true", help="take the most likely actions, or their mean")
     _add_settings(group, (*run_flags.SEED, *run_flags.DEVICE))
     set_text = "set a setting by its path; a list or mapping as JSON; may be repeated"

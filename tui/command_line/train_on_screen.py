@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_tui.engine.config.presets import DEFAULTS
 from rl_tui.engine.errors import OutputError
 from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.running.launch import Launch
@@ -22,7 +21,7 @@ from rl_tui.engine.storage.archive import Archive
 from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.storage.run_ids import newest_run_id, run_name
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
-from rl_tui.tui.command_line.configuration import runnable_configuration
+from rl_tui.tui.command_line.configuration import choose_settings, runnable_configuration
 from rl_tui.tui.command_line.run_screen import ScreenResult, ScreenSubject, run_screen
 from rl_tui.tui.command_line.train_arguments import TrainArguments
 from rl_tui.tui.command_line.train_headless import output_log, print_events, report_end
@@ -49,8 +48,8 @@ def train_on_screen(arguments: TrainArguments) -> int:
 
     The configuration is read after the first picture, which would otherwise take half as long again.
     """
-    launch, view, runs = Launch(EventBus()), RunView(), Archive(Path(RESULTS_DIR).absolute())
-    is_debug = False
+    bus, view, runs = EventBus(), RunView(), Archive(Path(RESULTS_DIR).absolute())
+    launch, choice, is_debug = Launch(bus), choose_settings(arguments), False
 
     def start() -> Iterator[Envelope] | None:
         nonlocal is_debug
@@ -62,6 +61,8 @@ def train_on_screen(arguments: TrainArguments) -> int:
         past = earlier_events(config, runs)
         prefill(view, config)
         launch.attend(not arguments.options.is_readonly)
+        if choice.note:
+            bus.log("info", "run", choice.note)
         launch.start(config)
         return past
 
@@ -69,7 +70,7 @@ def train_on_screen(arguments: TrainArguments) -> int:
     subject = ScreenSubject(
         launch,
         start,
-        arguments.config or DEFAULTS.stem,
+        arguments.config or run_name(choice.named_after),
         view,
         mail,
         runs=runs,
@@ -115,7 +116,9 @@ def earlier_events(config: RunConfig, runs: Archive) -> Iterator[Envelope] | Non
     if not settings.resume:
         return None
     try:
-        return runs.events(settings.run_id or newest_run_id(runs.results_dir, run_name(config.source.file)))
+        return runs.events(
+            settings.run_id or newest_run_id(runs.results_dir, run_name(config.source.run_name or config.source.file))
+        )
     except OSError:
         return None  # the run will report it
 

@@ -39,6 +39,7 @@ class BaseEnvSettings(OpenArguments):
     """Environments written for mlagents_envs, made by a factory of the user's."""
 
     implementation: ClassVar = "rl_tui.engine.sampling.environments.base_env.kind:BaseEnvKind"
+    has_mlagents_defaults: ClassVar = True
     pattern: ClassVar = "module:factory"
     seeding: ClassVar = "Give its reset an argument seed, and draw from a generator of it"
     time_limit: ClassVar = "terminal steps with interrupted"
@@ -66,6 +67,7 @@ class UnityArguments(EnvironmentSettings):
     """
 
     elsewhere: ClassVar = ". Other settings of players are in env_settings and engine_settings"
+    has_mlagents_defaults: ClassVar = True
 
     side_channels: list[str] = []
 
