@@ -69,6 +69,14 @@ def torch_device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
 
 
 @pytest.fixture
+def warm_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workers of pools are forked from a process that has imported gymnasium. They are none the less real."""
+    from tests.warm_start import WarmSubprocess  # few tests start a process
+
+    monkeypatch.setattr("rl_tui.engine.sampling.pools.child.subprocess", WarmSubprocess("subprocess"))
+
+
+@pytest.fixture
 def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Packages]:
     """A folder to install packages into, which this process searches."""
     found = Packages(tmp_path / "packages")

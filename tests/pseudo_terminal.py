@@ -10,8 +10,6 @@ import re
 import select
 import signal
 import struct
-import subprocess
-import sys
 import termios
 import time
 from collections.abc import Mapping, Sequence
@@ -20,6 +18,7 @@ from pathlib import Path
 import pyte
 
 from tests.deadline import DEADLINE_SECONDS
+from tests.warm_start import WarmProcess
 
 SYNCHRONIZED_QUERY, SYNCHRONIZED_YES = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
 KEYS = {
@@ -55,14 +54,14 @@ class PseudoTerminal:
         self._master, slave = pty.openpty()
         self._set_size(size)
         self.started_at = time.monotonic()
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _TAKE_TERMINAL, *command],
+        self.process = WarmProcess(
+            command,
+            takes_terminal=True,
             cwd=folder,
             env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(variables or {})},
             stdin=slave if stdin is None else stdin,
             stdout=slave,
             stderr=slave,
-            start_new_session=True,
         )
         os.close(slave)
 
@@ -182,11 +181,3 @@ class PseudoTerminal:
         self.raw += read
         self._read_at = time.monotonic()
         return bool(read)
-
-
-# Runs in the child before the program: makes the pseudo-terminal on stdout its controlling terminal.
-_TAKE_TERMINAL = """
-import fcntl, os, sys, termios
-fcntl.ioctl(1, termios.TIOCSCTTY, 0)
-os.execvp(sys.argv[1], sys.argv[1:])
-"""

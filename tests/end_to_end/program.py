@@ -13,6 +13,7 @@ from pathlib import Path
 from rl_tui.engine.session.codec import decode
 from rl_tui.engine.session.messages import Event
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
+from tests.warm_start import WarmProcess
 
 ROOT = Path(__file__).parent.parent.parent
 COMMAND = [sys.executable, "-W", "error::ResourceWarning", "-m", "rl_tui"]
@@ -40,12 +41,12 @@ def surroundings(**more: str) -> dict[str, str]:
     return {**own, "TERM": "xterm-256color", "LANG": "C.UTF-8"} | more
 
 
-def start(*words: str, folder: Path, under: Sequence[str] = ()) -> subprocess.Popen[str]:
+def start(*words: str, folder: Path, under: Sequence[str] = (), from_cold: bool = False) -> subprocess.Popen[str]:
     """`rl-tui` with these words, in that folder, with stdin closed and stdout and stderr piped.
 
-    under: a program, with its words, that turns into the command it is given, like nohup.
+    under: a program, with its words, that turns into the command it is given, like nohup. from_cold: a new interpreter.
     """
-    return subprocess.Popen(
+    return (subprocess.Popen if from_cold else WarmProcess)(
         [*under, *COMMAND, *words],
         cwd=folder,
         env=surroundings(),
@@ -67,9 +68,9 @@ def finish(process: subprocess.Popen[str], seconds: float = DEADLINE_SECONDS) ->
     return process.returncode, stdout, stderr
 
 
-def run(*words: str, folder: Path) -> tuple[int, str, str]:
+def run(*words: str, folder: Path, from_cold: bool = False) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of one whole command."""
-    return finish(start(*words, folder=folder))
+    return finish(start(*words, folder=folder, from_cold=from_cold))
 
 
 def read_until(process: subprocess.Popen[str], pattern: str) -> str:
@@ -104,14 +105,15 @@ def terminal(
     size: tuple[int, int] = (120, 40),
     stdin: int | None = None,
     shell: str = "",
+    from_cold: bool = False,
 ) -> PseudoTerminal:
     """`rl-tui` with these words, in that folder, on a terminal of its own. stdin: see PseudoTerminal.
 
-    shell: commands before it.
+    shell: commands before it. from_cold: in a new interpreter, as after those commands.
     """
     variables = surroundings(PYTHONPATH=str(folder), XDG_STATE_HOME=str(folder / "state"))
     return PseudoTerminal(
-        ["sh", "-c", f'{shell}\nexec "$@"', "sh", *COMMAND, *words],
+        ["sh", "-c", f'{shell}\nexec "$@"', "sh", *COMMAND, *words] if shell or from_cold else [*COMMAND, *words],
         size,
         folder=folder,
         variables=variables,

@@ -60,7 +60,7 @@ def saved(events: list[Event]) -> list[CheckpointSaved]:
 
 
 def test_run_writes_every_documented_file_and_resumes_where_it_stopped(folder: Path) -> None:
-    exit_code, stdout, stderr = run("cartpole.yaml", "--run-id", "a", folder=folder)
+    exit_code, stdout, stderr = run("cartpole.yaml", "--run-id", "a", folder=folder, from_cold=True)
     assert exit_code == 0, stdout + stderr
     assert stderr == "no screen: stdin is not a terminal\n"
     assert "Mean Reward" in stdout
@@ -148,7 +148,7 @@ def test_run_goes_on_after_sigusr1_which_saves_and_sigusr2_and_after_a_hangup_un
 
 
 def test_signal_while_the_program_starts_is_not_lost(folder: Path) -> None:
-    process = start("cartpole.yaml", "--no-ui", "--log-format", "json", *ENDLESS, folder=folder)
+    process = start("cartpole.yaml", "--no-ui", "--log-format", "json", *ENDLESS, folder=folder, from_cold=True)
     read_until(process, "RunStateChanged|RunStarted")
     process.send_signal(signal.SIGTERM)
     code, stdout, stderr = finish(process)

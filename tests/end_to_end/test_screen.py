@@ -68,7 +68,7 @@ def test_keys_of_a_session_have_the_documented_effect(folder: Path) -> None:
 
 
 def test_screen_stays_after_training_and_q_leaves_with_its_exit_code(folder: Path) -> None:
-    with terminal("cartpole.yaml", folder=folder, size=(80, 24)) as screen:
+    with terminal("cartpole.yaml", folder=folder, size=(80, 24), from_cold=True) as screen:
         screen.wait_for("FINISHED")
         screen.press("q")
         assert screen.wait() == 0

@@ -39,6 +39,11 @@ threading.Event().wait()
 """
 
 
+@pytest.fixture
+def warm_workers() -> None:
+    """They start as they do for a user."""
+
+
 @pytest.mark.skipif(not Path("/dev/shm").exists(), reason="named memory is in no folder here")
 def test_named_memory_is_noticed() -> None:
     memory = SharedMemory(create=True, size=1)

@@ -1,0 +1,215 @@
+"""A process that has imported everything, and forks one that runs a Python command line whenever it is asked to.
+
+Importing torch is most of the work of a short run. Nothing is computed before the fork, so that there is one thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import select
+import signal
+import site
+import socket
+import struct
+import sys
+import termios
+import time
+import traceback
+import types
+import warnings
+from dataclasses import dataclass
+from fcntl import ioctl
+from typing import TextIO
+
+LENGTH = struct.Struct("!I")
+STATUS = struct.Struct("!i")
+STREAMS = 3
+LIBRARIES = (
+    "gymnasium.envs.classic_control", "onnx", "psutil", "safetensors.numpy", "tensorboard.compat.proto.summary_pb2",
+    "torch", "textual.app",
+)  # fmt: skip
+OPTIONAL = ("mlflow", "wandb")  # slow to import, and used by few
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One command line. options: of -W. program: after -c or -m, or a script. numbers: of descriptors above 2."""
+
+    options: list[str]
+    is_safe: bool
+    kind: str
+    program: str
+    words: list[str]
+    folder: str
+    variables: dict[str, str]
+    leads_session: bool
+    takes_terminal: bool
+    numbers: list[int]
+
+
+def serve(connection: int) -> None:
+    """Answer requests until the other side has gone; in a forked process, run the program and do not return."""
+    folders, filters = sys.path[:], warnings.filters[:]
+    import_everything()
+    imported = [entry for entry in warnings.filters if entry not in filters]
+    assert len(os.listdir("/proc/self/task")) == 1, "a library has a thread, which a fork would lack"
+    gc.collect()
+    gc.freeze()
+    asked = socket.socket(fileno=connection)
+    ended, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakes)
+    reporting: dict[int, int] = {}  # pid -> where its end is reported
+    while True:
+        ready, _, _ = select.select([asked, ended], [], [])
+        if ended in ready:
+            os.read(ended, 4096)
+            report_ends(reporting)
+        if asked not in ready:
+            continue
+        content, descriptors = receive(asked)
+        if not content:
+            return
+        request = Request(**json.loads(content))
+        report, *theirs = descriptors
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            for number in (asked.detach(), ended, wakes, report, *reporting.values()):
+                os.close(number)
+            warnings.filters[:] = [*imported, *filters]  # type: ignore[index]  # it is a list
+            execute(request, theirs, folders, len(imported))
+        reporting[pid] = report
+        for number in theirs:
+            os.close(number)
+        asked.sendall(LENGTH.pack(pid))
+
+
+def import_everything() -> None:
+    """What the programs of the tests import sooner or later."""
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    import rl_tui
+
+    for module in pkgutil.walk_packages(rl_tui.__path__, "rl_tui."):
+        if not module.name.endswith(("__main__", *OPTIONAL)):
+            importlib.import_module(module.name)
+
+
+def report_ends(reporting: dict[int, int]) -> None:
+    """Report of every process that has ended how it did, as waitpid does."""
+    for pid in list(reporting):
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(reporting[pid], STATUS.pack(status))
+            os.close(reporting.pop(pid))
+
+
+def receive(asked: socket.socket) -> tuple[bytes, list[int]]:
+    """The content of one request and its descriptors; nothing at the end."""
+    head, descriptors, _, _ = socket.recv_fds(asked, LENGTH.size, 64)
+    if not head:
+        return b"", []
+    (length,) = LENGTH.unpack(head)
+    content = b""
+    while len(content) < length:
+        content += asked.recv(length - len(content))
+    return content, descriptors
+
+
+def execute(request: Request, descriptors: list[int], folders: list[str], place: int) -> None:
+    """Run the program as a new interpreter would, and end. place: of -W's filters among all."""
+    if request.leads_session:
+        os.setsid()
+    move(descriptors, [*range(STREAMS), *request.numbers])
+    if request.takes_terminal:
+        ioctl(1, termios.TIOCSCTTY, 0)
+    for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(request.folder)
+    os.environ.clear()
+    os.environ.update(request.variables)
+    time.tzset()
+    prepare(request, folders, place)
+    sys.exit(run(request))
+
+
+def move(descriptors: list[int], numbers: list[int]) -> None:
+    """Give the descriptors these numbers."""
+    above = max([*descriptors, *numbers]) + 1
+    for offset, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, above + offset)
+        os.close(descriptor)
+    for offset, number in enumerate(numbers):
+        os.dup2(above + offset, number)
+        os.close(above + offset)
+
+
+def prepare(request: Request, folders: list[str], place: int) -> None:
+    """Streams, module search path, warnings and __main__ of a fresh interpreter."""
+    sys.stdin = sys.__stdin__ = os.fdopen(0, encoding="utf-8", closefd=False)  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = stream(1, "strict")  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = stream(2, "backslashreplace")  # type: ignore[misc]
+    first = {"-c": "", "-m": request.folder}.get(request.kind, os.path.dirname(request.program))
+    own = request.variables.get("PYTHONPATH", "")
+    sys.path[:] = [*([] if request.is_safe else [first]), *filter(None, own.split(os.pathsep)), *folders]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    sys.modules.pop("sitecustomize", None)
+    site.execsitecustomize()
+    above, below = warnings.filters[:place], warnings.filters[place:]
+    warnings.filters[:] = below  # type: ignore[index]
+    for option in request.options:
+        warnings._setoption(option)  # type: ignore[attr-defined]
+    warnings.filters[:0] = above  # type: ignore[index]
+    sys.warnoptions[:] = request.options
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.modules["__main__"].__dict__["__builtins__"] = __builtins__
+    kind = [request.kind] if request.kind else []
+    sys.argv[:] = [request.kind if request.kind else request.program, *request.words]
+    sys.orig_argv[:] = [sys.executable, *kind, request.program, *request.words]
+
+
+def stream(number: int, errors: str) -> TextIO:
+    """A text stream that writes to a descriptor, by lines where a user or a log reads them."""
+    return open(
+        number,
+        "w",
+        encoding="utf-8",
+        errors=errors,
+        closefd=False,
+        buffering=1 if number == 2 or os.isatty(number) else -1,
+    )
+
+
+def run(request: Request) -> object:
+    """What the program gave sys.exit, which ends the process as an uncaught exception ends an interpreter."""
+    main = sys.modules["__main__"].__dict__
+    try:
+        if request.kind == "-m":
+            runpy._run_module_as_main(request.program)  # type: ignore[attr-defined]
+        elif request.kind == "-c":
+            exec(compile(request.program, "<string>", "exec"), main)  # noqa: S102  # what -c is for
+        else:
+            main["__file__"] = request.program
+            with open(request.program, "rb") as script:
+                exec(compile(script.read(), request.program, "exec"), main)  # noqa: S102  # it is a test's
+    except SystemExit as leaving:
+        return leaving.code
+    except BaseException as error:  # noqa: BLE001  # as the interpreter does
+        frames = error.__traceback__
+        while frames is not None and frames.tb_frame.f_code.co_filename in (__file__, runpy.__file__):
+            frames = frames.tb_next
+        traceback.print_exception(type(error), error, frames)
+        return 1
+    return 0

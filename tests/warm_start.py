@@ -1,0 +1,149 @@
+"""Python programs in processes of their own that need not import torch first: see warm_parent.py."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tests.warm_parent import LENGTH, STATUS, Request
+
+ROOT = Path(__file__).parents[1]
+IS_POSSIBLE = sys.platform == "linux"  # elsewhere libraries do not survive a fork
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+# Runs before a program that is not forked: makes the pseudo-terminal on stdout its controlling terminal.
+TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(1, termios.TIOCSCTTY, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+class WarmProcess(subprocess.Popen[Any]):
+    """A Popen whose process is forked from the warm parent when it is one of this interpreter; else a usual one.
+
+    takes_terminal: the process leads a session of its own, whose terminal is stdout.
+    """
+
+    def __init__(self, args: Any, *, takes_terminal: bool = False, **options: Any) -> None:
+        self._takes_terminal = takes_terminal
+        self._report: socket.socket | None = None  # on which the parent says how the process ended
+        if takes_terminal and _parsed(args) is None:
+            args = [sys.executable, "-I", "-c", TAKE_TERMINAL, *args]
+        super().__init__(args, start_new_session=options.pop("start_new_session", takes_terminal), **options)
+
+    def _execute_child(self, args: Any, executable: Any, preexec_fn: Any, close_fds: Any, pass_fds: Any, cwd: Any,
+                       env: Any, startupinfo: Any, creationflags: Any, shell: Any, p2cread: int, p2cwrite: int,
+                       c2pread: int, c2pwrite: int, errread: int, errwrite: int, *more: Any) -> None:  # fmt: skip
+        parsed = None if shell or executable or preexec_fn else _parsed(args)
+        if parsed is None:
+            super()._execute_child(  # type: ignore[misc]
+                args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags, shell,
+                p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *more,
+            )  # fmt: skip
+            return
+        request = Request(
+            **parsed,
+            folder=os.path.abspath(os.fspath(cwd or os.getcwd())),
+            variables=dict(os.environ if env is None else env),
+            leads_session=bool(more[-2]),
+            takes_terminal=self._takes_terminal,
+            numbers=list(pass_fds),
+        )
+        streams = [own if own >= 0 else inherited for inherited, own in enumerate((p2cread, c2pwrite, errwrite))]
+        self._report, theirs = socket.socketpair()
+        self.pid = _parent().fork(request, [theirs.fileno(), *streams, *pass_fds])
+        theirs.close()
+        self._child_created = True
+        self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
+
+    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
+        return self._await_end(self.pid, wait_flags)
+
+    def _internal_poll(self, *args: Any, **options: Any) -> int | None:
+        return super()._internal_poll(*args, **options, _waitpid=self._await_end)  # type: ignore[misc,no-any-return]
+
+    def _await_end(self, pid: int, flags: int) -> tuple[int, int]:
+        """What os.waitpid returns of a child."""
+        if self._report is None:
+            return os.waitpid(pid, flags)
+        if flags & os.WNOHANG and not select.select([self._report], [], [], 0)[0]:
+            return 0, 0
+        status = self._report.recv(STATUS.size)
+        assert status, "the warm parent has ended"
+        self._report.close()
+        return pid, STATUS.unpack(status)[0]
+
+
+class WarmSubprocess(ModuleType):
+    """The module subprocess, whose Popen is a WarmProcess."""
+
+    Popen = WarmProcess
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(subprocess, name)
+
+
+def _parsed(args: Any) -> dict[str, Any] | None:
+    """What a command line of this interpreter says; None for one of another program, or with options not known here."""
+    words = [] if isinstance(args, str | bytes | os.PathLike) else [os.fsdecode(word) for word in args]
+    if not IS_POSSIBLE or not words or words[0] != sys.executable:
+        return None
+    options, is_safe, at = list[str](), False, 1
+    while at < len(words) and words[at] in ("-W", "-P"):
+        is_safe |= words[at] == "-P"
+        options += words[at + 1 : at + 2] if words[at] == "-W" else []
+        at += 2 if words[at] == "-W" else 1
+    kind = words[at] if words[at : at + 1] in (["-c"], ["-m"]) else ""
+    at += bool(kind)
+    if at >= len(words) or (not kind and words[at].startswith("-")):
+        return None
+    return {"options": options, "is_safe": is_safe, "kind": kind, "program": words[at], "words": words[at + 1 :]}
+
+
+class WarmParent:
+    """The warm parent, which ends with this process. Any thread."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._lock = threading.Lock()
+        program = (
+            f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.warm_parent import serve; sys.path.pop(0); "
+        )
+        variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", f"{program}serve({theirs.fileno()})"],
+            cwd=ROOT, env=variables | ONE_THREAD, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        theirs.close()
+        atexit.register(self.close)
+
+    def fork(self, request: Request, descriptors: list[int]) -> int:
+        """The pid of a new process. descriptors: where its end is reported, its streams, and others of its own."""
+        content = json.dumps(asdict(request)).encode()
+        with self._lock:
+            socket.send_fds(self._socket, [LENGTH.pack(len(content))], descriptors)
+            self._socket.sendall(content)
+            answer = self._socket.recv(LENGTH.size)
+        assert answer, "the warm parent has ended"
+        return int(LENGTH.unpack(answer)[0])
+
+    def close(self) -> None:
+        """It is gone; programs that it has forked go on."""
+        self._socket.close()
+        self._process.wait()
+
+
+@functools.cache
+def _parent() -> WarmParent:
+    return WarmParent()
