@@ -165,6 +165,7 @@ def examples(count: int) -> Callable[[Any], Any]:
 
 @examples(25)
 @given(ANY, ANY, CONFIGS)
+@pytest.mark.slow
 def test_any_spaces_are_learned_from_and_exported_or_refused_by_name(a: Any, b: Any, chosen: dict[str, Any]) -> None:
     check(a, b, chosen)
 

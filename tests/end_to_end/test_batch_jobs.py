@@ -40,6 +40,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_job_saves_and_requeues_before_its_time_is_up_and_then_resumes(folder: Path) -> None:
     for attempt, beginning in enumerate(("started", "resumed")):
         said = folder / f"said-{attempt}"
@@ -78,6 +79,7 @@ def test_job_that_is_signaled_alone_stops_what_it_started_and_waits_for_it(folde
     assert said.read_text() == "Step:\nsaved\n"
 
 
+@pytest.mark.slow
 def test_service_starts_a_run_and_ends_once_it_has_reached_its_end(folder: Path) -> None:
     unit = configparser.ConfigParser(interpolation=None)
     unit.optionxform = str  # type: ignore[method-assign, assignment]  # keeps capitals, as configparser documents

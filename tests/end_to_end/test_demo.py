@@ -58,6 +58,7 @@ def test_signal_ends_the_demo_as_it_ends_a_run(tmp_path: Path) -> None:
         assert_terminal_was_given_back(screen)
 
 
+@pytest.mark.slow
 def test_demo_runs_to_its_end_and_the_screen_stays(tmp_path: Path) -> None:
     with terminal("demo", "--behaviors", "2", "--speed", "5000", folder=tmp_path) as screen:
         screen.wait_for("FINISHED")

@@ -102,6 +102,7 @@ def a2c(folder: Path, max_steps: int, **checkpoints: Any) -> RunConfig:
     return parse_config(yaml.safe_dump(document).encode(), "cartpole.yaml")
 
 
+@pytest.mark.slow
 def test_every_example_is_installed_by_pip_and_trains_from_its_file(tmp_path: Path) -> None:
     packages, python = write_examples(tmp_path), make_venv(tmp_path / "venv")
     offline = ["--no-index", "--no-deps", "--no-build-isolation", "--quiet"]
@@ -200,6 +201,7 @@ def test_trainer_of_a_plug_in_computes_the_same_on_a_device(installed: Path, dev
     assert losses[0] == pytest.approx(losses[1], rel=1e-2, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.learning
 @pytest.mark.parametrize("actions", ["discrete", "continuous"])
 def test_trainer_of_a_plug_in_solves_the_one_step_task(

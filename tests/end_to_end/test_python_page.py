@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from rl_tui.engine.config.loading import load_config
 from rl_tui.engine.session.messages import CheckpointSaved, HyperparameterChanged, RunStateChanged
 from tests.deadline import DEADLINE_SECONDS
@@ -16,6 +18,7 @@ PAGE = (ROOT / "docs/python.md").read_text()
 EXAMPLES = re.findall(r"```python run\n(.*?)```", PAGE, re.DOTALL)
 
 
+@pytest.mark.slow
 def test_examples_of_whole_runs_do_what_the_page_says(tmp_path: Path) -> None:
     (tmp_path / "page.py").write_text("\n\n".join(EXAMPLES))
     done = subprocess.run(

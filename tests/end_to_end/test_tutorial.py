@@ -41,6 +41,7 @@ def test_environment_of_the_page_passes_the_check(
         assert timeless.sub("", said) == timeless.sub("", shown[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "behaviors"), [("corridor.yaml", ["Walker"]), ("chase.yaml", ["Chaser", "Runner"])])
 def test_configuration_of_the_page_trains(file: str, behaviors: list[str], folder: Path) -> None:
     fewer = [f"--set=behaviors.{name}.{key}" for name in behaviors for key in ("max_steps=2048", "summary_freq=1024")]

@@ -61,6 +61,7 @@ def players_of(folder: Path) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_players_train_with_the_flags_of_mlagents_learn_and_one_that_crashes_is_started_again(folder: Path) -> None:
     flags = [
         "--env=./player",
@@ -119,6 +120,7 @@ def test_players_train_with_the_flags_of_mlagents_learn_and_one_that_crashes_is_
     assert players_of(folder) == []
 
 
+@pytest.mark.slow
 def test_player_without_a_configuration_is_checked_and_trained_with_the_defaults(folder: Path) -> None:
     exit_code, stdout, stderr = run("check-env", "./player", "--steps", "40", "--num-envs", "1", folder=folder)
     assert (exit_code, stderr) == (0, ""), stdout
@@ -185,6 +187,7 @@ def play(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         editor.wait()
 
 
+@pytest.mark.slow
 def test_editor_is_waited_for_and_play_may_be_stopped_and_pressed_again(folder: Path) -> None:
     if not is_free(EDITOR_PORT):
         pytest.skip(f"port {EDITOR_PORT} is taken")

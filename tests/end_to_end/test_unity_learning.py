@@ -11,7 +11,7 @@ from rl_tui.engine.session.messages import MetricsReported
 from tests.end_to_end.program import ROOT, events_of, finish, start
 from tests.unity_player.executable import make_player
 
-pytestmark = [pytest.mark.learning, pytest.mark.timeout(2 * 250)]
+pytestmark = [pytest.mark.slow, pytest.mark.learning, pytest.mark.timeout(2 * 250)]
 
 STEPS_OF_AN_EPISODE = 200
 BEST_RETURN = 0.1 * STEPS_OF_AN_EPISODE  # that of a policy that does nothing is 0.8

@@ -14,7 +14,9 @@ ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("RL_TUI_FAULT_KILLS", "100"))
 
 
-@pytest.mark.parametrize("kills", [KILLS, pytest.param(1000, marks=pytest.mark.faults)])
+@pytest.mark.parametrize(
+    "kills", [10, pytest.param(KILLS, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.faults)]
+)
 def test_killing_a_saving_process_loses_nothing_it_promised(tmp_path: Path, kills: int) -> None:
     command = [sys.executable, "-m", "tests.faults.kill_saving", str(tmp_path), str(kills), "11"]
     one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

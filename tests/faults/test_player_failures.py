@@ -224,7 +224,10 @@ def besieged(folder: Path, num_players: int) -> Iterator[Siege]:
 
 @pytest.mark.parametrize(
     ("num_failures", "num_players"),
-    [(10, 3), pytest.param(MANY, 8, marks=[pytest.mark.faults, pytest.mark.timeout(2400)])],
+    [
+        pytest.param(10, 3, marks=pytest.mark.slow),
+        pytest.param(MANY, 8, marks=[pytest.mark.faults, pytest.mark.timeout(2400)]),
+    ],
 )
 def test_mixed_failures_of_players_are_survived_and_leave_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_failures: int, num_players: int

@@ -63,7 +63,8 @@ class Attempt:
 @pytest.mark.parametrize(
     ("kills", "flags"),
     [
-        (3, ()),
+        (1, ()),
+        pytest.param(3, (), marks=pytest.mark.slow),
         pytest.param(60, (), marks=pytest.mark.faults),
         pytest.param(60, ("--num-workers", "2"), marks=pytest.mark.faults),
     ],

@@ -73,6 +73,7 @@ def kill(training: subprocess.Popen[str]) -> list[psutil.Process]:
     return survivors(processes, DEADLINE_SECONDS)
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_no_player_not_even_one_that_ignores_it(tmp_path: Path) -> None:
     with train(tmp_path, arguments=("--stays-alive", "--refuses-to-quit", "--slow-step", "0.01")) as training:
         read_until(training, "Mean Reward")

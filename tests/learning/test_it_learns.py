@@ -101,7 +101,7 @@ TOY = toy_config()
 
 @pytest.mark.learning
 @pytest.mark.parametrize("actions", ["discrete", "continuous", "hybrid"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_one_step_task_is_solved_within_2500_steps(actions: str, seed: int, torch_device: torch.device) -> None:
     before = PPOTrainer(toy(actions)[0].specs["Toy"], TOY, seed, torch_device).make_policy(seed)
     assert mean_return(toy(actions), before, 400, seed) < 0.3
@@ -124,8 +124,8 @@ def test_the_critic_explains_returns_in_the_hundreds_within_60_updates(torch_dev
 
 
 @pytest.mark.learning
-@pytest.mark.parametrize("actions", ["discrete", "continuous"])
-@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("actions", ["discrete", pytest.param("continuous", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("is_shared", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_what_was_shown_at_the_beginning_is_remembered_by_those_who_can(
     actions: str, is_shared: bool, torch_device: torch.device
 ) -> None:
@@ -141,12 +141,13 @@ def test_what_was_shown_at_the_beginning_is_remembered_by_those_who_can(
 
 @pytest.mark.learning
 @pytest.mark.parametrize("task", ["pixels", "goal"])
-@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("is_shared", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_side_is_found_in_an_image_and_by_a_goal(task: str, is_shared: bool, torch_device: torch.device) -> None:
     ppo = train(toy("discrete", task=task), toy_config(shared_critic=is_shared), TOY_STEPS, 1, torch_device)
     assert mean_return(toy("discrete", task=task), ppo.make_policy(1), 400, seed=2) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.learning
 def test_the_heaviest_of_a_set_is_found(torch_device: torch.device) -> None:
     """To guess from where one stands returns 0.25."""
@@ -155,6 +156,7 @@ def test_the_heaviest_of_a_set_is_found(torch_device: torch.device) -> None:
     assert mean_return(toy("discrete", task="entities"), ppo.make_policy(1), 400, seed=2) > 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.learning
 def test_cart_pole_reaches_475_with_the_settings_of_its_preset(torch_device: torch.device) -> None:
     run = load_config(CONFIGS / "ppo" / "CartPole.yaml")

@@ -27,11 +27,13 @@ def earned(preset: str, max_steps: int, num_episodes: int, device: torch.device)
     return mean_return(copies(), train(copies(), config, max_steps, 1, device).make_policy(1), num_episodes, seed=2)
 
 
+@pytest.mark.slow
 @pytest.mark.learning
 def test_mountain_car_reaches_the_top_with_ppo(torch_device: torch.device) -> None:
     assert earned("ppo/MountainCarContinuous", 10_000, 48, torch_device) > 90
 
 
+@pytest.mark.slow
 @pytest.mark.learning
 def test_mountain_car_reaches_the_top_with_sac(torch_device: torch.device) -> None:
     assert earned("sac/MountainCarContinuous", 3000, 30, torch_device) > 88

@@ -40,8 +40,10 @@ def config(memory: dict[str, int] | None = None, **hyper: object) -> BehaviorCon
 
 
 @pytest.mark.learning
-@pytest.mark.parametrize("target_q", [False, True])
-@pytest.mark.parametrize("actions", ["discrete", "continuous", "hybrid"])
+@pytest.mark.parametrize("target_q", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "actions", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in ("discrete", "continuous")), "hybrid"]
+)
 def test_the_one_step_task_is_solved_within_2000_steps(
     actions: str, target_q: bool, torch_device: torch.device
 ) -> None:
@@ -52,6 +54,7 @@ def test_the_one_step_task_is_solved_within_2000_steps(
     assert mean_return(toy("one-step", actions=actions), sac.make_policy(1), 400, 2) > 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.learning
 @pytest.mark.parametrize("target_q", [False, True])
 def test_what_was_shown_at_first_only_is_remembered(target_q: bool, torch_device: torch.device) -> None:

@@ -25,7 +25,14 @@ def of_fault(ranks: Ranks, name: str, fault: str, of_rank: int, deadline: float 
     return found
 
 
-@pytest.mark.parametrize(("name", "fault"), [("ppo", "exits"), ("ppo", "is killed"), ("sac", "is killed")])
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        pytest.param("ppo", "exits", marks=pytest.mark.slow),
+        ("ppo", "is killed"),
+        pytest.param("sac", "is killed", marks=pytest.mark.slow),
+    ],
+)
 def test_a_rank_that_left_ends_the_update_of_the_others(name: str, fault: str, tmp_path: Path) -> None:
     with start_ranks(3, tmp_path) as ranks:
         *others, gone = of_fault(ranks, name, fault, of_rank=2)

@@ -40,9 +40,12 @@ CASES = {
     ),
     "sac with memory": Case("sac", CONTINUOUS, (2, 1), 4, 10, network=MEMORY, hyperparameters={"steps_per_update": 10}),
 }
+QUICK = ("ppo", "sac")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
+)
 def test_ranks_stay_equal_and_learn_what_one_process_would(name: str, request: pytest.FixtureRequest) -> None:
     case = CASES[name]
     ranks: Ranks = request.getfixturevalue({2: "two", 3: "three"}[len(case.agents)])

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from rl_tui.engine.config.loading import load_config
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.running.launch import Launch
@@ -38,6 +40,7 @@ def trained(config: RunConfig) -> tuple[float, list[int]]:
     return returns[-1], [event.lesson for event in events if isinstance(event, LessonChanged)]
 
 
+@pytest.mark.slow
 def test_lessons_teach_what_a_beginner_cannot_learn(tmp_path: Path) -> None:
     config = preset(tmp_path / "with")
     assert config.environment_parameters is not None
@@ -49,6 +52,7 @@ def test_lessons_teach_what_a_beginner_cannot_learn(tmp_path: Path) -> None:
     assert without < -2.5
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues_at_its_lesson(tmp_path: Path) -> None:
     settings = ["behaviors.Walker.checkpoint_interval=500", "behaviors.Walker.max_steps=1e6"]
     words = [sys.executable, "-m", "rl_tui", str(PRESET), "--no-ui", "--run-id", "run", "--seed", "1"]
