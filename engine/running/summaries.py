@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.run import STEPS_PER_SECOND, metric_tag
+from rl_tui.engine.config.diagnostics import visible
+from rl_tui.engine.config.run import STEPS_PER_SECOND, is_our_tag, metric_tag
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.learning.trainer import Metrics, Samples
 from rl_tui.engine.running.action_cost import ActionCost
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.lessons.lessons import Lessons
-from rl_tui.engine.running.reported_names import ReportedNames
-from rl_tui.engine.running.throughput import Throughput
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import Histogram, MetricsReported
 from rl_tui.engine.session.returns import RECENT_EPISODES, RecentEpisodes
@@ -27,6 +26,7 @@ from rl_tui.engine.specs import GatheredStatistic, Measured, Trajectories, add_u
 from rl_tui.engine.statistics import merge
 
 HISTOGRAM_BINS = 30  # as many as can be distinguished in a TensorBoard panel
+SHORTEST_SECONDS = 1e-9  # of a clock that did not advance
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,55 @@ class LearnerSettings:
     hooks: Hooks = NO_HOOKS
     lessons: Lessons | None = None  # of the whole run
     num_agents: int = 1  # that usually act at once
+
+
+class ReportedNames:
+    """Of the statistics that an environment reports, leaves out those with a name of rl-tui's own, or one of `taken`;
+    each name is warned of once."""
+
+    def __init__(self, behavior: str, taken: Collection[str], bus: EventBus) -> None:
+        self._behavior = behavior
+        self._taken = frozenset(taken)
+        self._bus = bus
+        self._warned: set[tuple[str, str]] = set()
+
+    def admit(self, statistics: Mapping[str, GatheredStatistic]) -> dict[str, GatheredStatistic]:
+        """Those with a name of the environment's own, and with a finite value."""
+        for name in statistics:
+            if self._is_refused(name):
+                self._warn(name, "is left out: rl-tui has a statistic of that name. Rename it in the environment")
+            elif statistics[name].num_not_finite:
+                self._warn(name, "was not finite; only its finite values count")
+        return {name: values for name, values in statistics.items() if values.count and not self._is_refused(name)}
+
+    def _is_refused(self, name: str) -> bool:
+        return name in self._taken or is_our_tag(name)
+
+    def _warn(self, name: str, text: str) -> None:
+        if (name, text) not in self._warned:
+            self._warned.add((name, text))
+            self._bus.log("warning", self._behavior, f"the environment's statistic {visible(name)} {text}")
+
+
+class Throughput:
+    """How fast a behavior trains between two multiples of throughput_interval: updates and evaluations count, pauses do
+    not. Used in its learner's thread.
+
+    clock: seconds while the run was not paused.
+    """
+
+    def __init__(self, clock: Callable[[], float]):
+        self._clock = clock
+        self._begin: tuple[int, float] | None = None  # step and seconds
+
+    def restart(self) -> None:
+        """The next measurement begins at the next multiple."""
+        self._begin = None
+
+    def measure(self, step: int) -> float | None:
+        """Steps per second since the last call; None for the first."""
+        begin, self._begin = self._begin, (step, self._clock())
+        return None if begin is None else (step - begin[0]) / max(self._begin[1] - begin[1], SHORTEST_SECONDS)
 
 
 class SummaryReporter:

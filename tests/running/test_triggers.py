@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.types import OFF
-from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
+from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter, Throughput
 from rl_tui.engine.running.threads import PARK_SECONDS, Control, UiPriority
-from rl_tui.engine.running.throughput import Throughput
 from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
