@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.settings import UnitySettings
@@ -18,14 +20,34 @@ from rl_tui.engine.sampling.environments.unity.channels import Channels, make_ch
 from rl_tui.engine.sampling.environments.unity.clients import Client, Editor, StartedPlayer
 from rl_tui.engine.sampling.environments.unity.conversation import Conversation
 from rl_tui.engine.sampling.environments.unity.exchange import Exchange, PortTaken
-from rl_tui.engine.sampling.environments.unity.notes import Level, Notes
 from rl_tui.engine.sampling.environments.unity.player import LaunchPlan
 from rl_tui.engine.sampling.failures import InstanceStopped
 from rl_tui.engine.sampling.parameters import COPY_STRIDE, Parameters, ParameterValues, shifted
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 _MOST_PORTS = 10  # that other runs take while this one starts
+Level: TypeAlias = Literal["debug", "info", "warning"]
+_MOST_NOTES = 100  # that wait to be read; the oldest are dropped
 _MOST_SEED = 2**31  # exclusive: an int32 on the wire
+
+
+class Notes:
+    """Lines for the user. Added and popped by any thread."""
+
+    def __init__(self) -> None:
+        self._lines: deque[tuple[Level, str]] = deque(maxlen=_MOST_NOTES)
+
+    def add(self, level: Level, text: str) -> None:
+        """One more line."""
+        self._lines.append((level, text))
+
+    def warn(self, text: str) -> None:
+        """One more line, about something that is probably wrong."""
+        self.add("warning", text)
+
+    def pop(self) -> list[tuple[Level, str]]:
+        """The lines since the last call."""
+        return [self._lines.popleft() for _ in range(len(self._lines))]
 
 
 class UnityEnvironment:
