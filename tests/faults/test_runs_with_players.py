@@ -33,7 +33,7 @@ def train(
     """A run in three players that ends only when it is told to."""
     (folder / "3DBall.yaml").write_text(UNENDING)
     make_player(folder, *arguments)
-    names = ["--no-ui", "--run-id", "u1", "--env=./player", "--num-envs", "3", "--timeout-wait", "5"]
+    names = ["--no-ui", "--run-id", "u1", "--env=./player", "--num-envs", "3", "--timeout-wait", "60"]
     training = start("3DBall.yaml", *names, *NO_LIMIT, *flags, folder=folder)
     try:
         yield training

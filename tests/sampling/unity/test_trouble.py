@@ -220,7 +220,7 @@ def test_a_player_that_closes_its_connection_without_a_word_and_goes_on_is_a_fai
     script.write_text(MUTE.format(method=EXCHANGE, record=record))
     player.write_text(f'#!/bin/sh\nexec {sys.executable} {script} "$@"\n')
     player.chmod(0o755)
-    environment = UnityEnvironment(player, 0, unity_settings(tmp_path, timeout_wait=3))
+    environment = UnityEnvironment(player, 0, unity_settings(tmp_path))
     with pytest.raises(EnvironmentFailure, match="the player closed its connection; its process is still running"):
         play(environment, 1)
     environment.close()
