@@ -63,7 +63,7 @@ class NumpySoftGradients:
         soft = soft_values(of_policy, policy, alpha)
         policy_loss = self._learn_policy(policy, of_policy, alpha, batch.allowed)
         value_loss = None if self._value is None else self._learn_value(self._value, batch, soft)
-        self._grad_log_alpha[:] = log_alpha_gradient(policy, self._actions, target_entropy)
+        self._grad_log_alpha[:] = log_alpha_gradient(policy, self._actions, target_entropy, batch.allowed)
         return SoftLosses(
             policy=policy_loss,
             q=q_losses,

@@ -22,7 +22,7 @@ from rl_tui.engine.learning.sac.policy import NumpySoftPolicy, SoftPolicy, soft_
 from rl_tui.engine.specs import ActionSpec
 
 Array: TypeAlias = Any  # torch tensor or numpy array
-DISCRETE_TARGET = 0.2  # ML-Agents: a branch of n choices should keep the entropy 0.2 ln n
+DISCRETE_TARGET = 0.2  # ML-Agents: a branch of n choices should keep the entropy 0.2 ln n; here n counts allowed ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,8 @@ def soft_losses(
     with torch.no_grad():
         q_target = batch.rewards + batch.discounts * _next_values(networks, batch, actions, alpha)
         soft = soft_values(of_policy, policy, alpha)
-        grad_log_alpha, entropy = log_alpha_gradient(policy, actions, target_entropy), mean_entropy(policy)
+        grad_log_alpha = log_alpha_gradient(policy, actions, target_entropy, batch.allowed)
+        entropy = mean_entropy(policy)
     error = chosen_values - q_target
     value_loss = None
     if networks.value is not None:
@@ -86,19 +87,34 @@ def soft_losses(
 
 
 def soft_values(of_policy: Array, policy: SoftPolicy | NumpySoftPolicy, alpha: Array) -> Array:
-    """f32[B, S]: the smaller of both critics' expectations of f32[2, B, S, M], plus alpha times the entropy."""
+    """f32[B, S]: the smaller of both critics' expectations of f32[2, B, S, M].
+
+    Without branches, alpha times the entropy is added, as in the paper. The entropy of choices is never negative, so
+    that values which contain it reward every further step, and an agent learns to put off the end of its episode; there
+    entropy counts in the policy's loss alone (Yu et al. 2022, Do You Need the Entropy Reward (in Practice)?).
+    """
     expected = policy.expected(of_policy)
-    bonus = -alpha[0] * policy.log_prob
-    for index, negative_entropy in enumerate(policy.negative_entropies):
-        bonus = bonus - alpha[1 + index] * negative_entropy / len(policy.probabilities)
-    return array_namespace(expected).amin(expected, 0) + bonus[:, None]
+    smaller = array_namespace(expected).amin(expected, 0)
+    return smaller if policy.probabilities else smaller - (alpha[0] * policy.log_prob)[:, None]
 
 
-def log_alpha_gradient(policy: SoftPolicy | NumpySoftPolicy, actions: ActionSpec, target_entropy: float) -> Array:
-    """f32[1 + K]: the gradient of -ln alpha times (negative entropy + target entropy), averaged over rows."""
+def log_alpha_gradient(
+    policy: SoftPolicy | NumpySoftPolicy, actions: ActionSpec, target_entropy: float, allowed: Array | None
+) -> Array:
+    """f32[1 + K]: the gradient of -ln alpha times (negative entropy + target entropy), averaged over rows.
+
+    allowed: f32[B, M], or None. The target of a branch follows the choices that a row allows: one that asked for random
+    choices where there is none would raise the temperature without end.
+    """
     parts: list[Array] = [policy.log_prob.mean() + target_entropy]
+    start = 0
     for size, negative_entropy in zip(actions.branches, policy.negative_entropies, strict=True):
-        parts.append(negative_entropy.mean() + DISCRETE_TARGET * math.log(size))
+        most: Array = math.log(size)
+        if allowed is not None:
+            counts = allowed[:, start : start + size].sum(1).clip(1)
+            most = array_namespace(counts).log(counts).mean()
+        parts.append(negative_entropy.mean() + DISCRETE_TARGET * most)
+        start += size
     gradient = -array_namespace(policy.log_prob).stack(parts)
     if not actions.continuous:
         gradient[0] = 0

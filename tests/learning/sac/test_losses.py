@@ -129,13 +129,9 @@ def expectation(case: Case, policy: Reference, q: Tensor) -> Tensor:
 
 
 def reference_value(case: Case, policy: Reference, q: Tensor) -> Tensor:
-    """Values of the states by the smaller critic, with the entropy bonus."""
-    alphas = case.alpha
+    """Values of the states by the smaller critic, with the entropy bonus where there are no choices."""
     both = torch.stack([expectation(case, policy, q[twin]) for twin in range(2)]).min(0).values
-    bonus = -alphas[0] * policy.log_prob
-    for index, branch in enumerate(policy.branches):
-        bonus = bonus + alphas[1 + index] * branch.entropy() / len(policy.branches)
-    return both + bonus[:, None]
+    return both if policy.branches else both - (case.alpha[0] * policy.log_prob)[:, None]
 
 
 def reference_losses(case: Case) -> dict[str, Tensor]:
@@ -225,10 +221,27 @@ def test_the_temperature_moves_towards_the_target_entropy(kind: str) -> None:
     if ours.actions.continuous:
         loss = loss - logs[0] * (policy.log_prob.detach() + TARGET).mean()
     for index, branch in enumerate(policy.branches):
-        target = 0.2 * math.log(ours.actions.branches[index])
-        loss = loss - logs[1 + index] * (target - branch.entropy().detach()).mean()
+        num_allowed = ours.batch.allowed.split(list(ours.actions.branches), 1)[index].sum(1)
+        loss = loss - logs[1 + index] * (0.2 * num_allowed.log() - branch.entropy().detach()).mean()
     loss.backward()
     torch.testing.assert_close(ours.losses().grad_log_alpha, logs.grad)
+
+
+@pytest.mark.parametrize("kind", ["one branch", "branches", "hybrid"])
+def test_where_a_single_choice_is_allowed_the_temperature_of_a_branch_stays_as_it_is(kind: str) -> None:
+    ours = case(kind, target_q=False)
+    only = torch.zeros(ROWS, ours.actions.mask_size, dtype=torch.float64)
+    only[:, np.cumsum((0, *ours.actions.branches[:-1]))] = 1
+    forced = replace(ours, batch=replace(ours.batch, allowed=only))
+    torch.testing.assert_close(forced.losses().grad_log_alpha[1:], torch.zeros(len(ours.actions.branches)).double())
+
+
+def test_without_masks_every_choice_counts_for_the_target_entropy() -> None:
+    ours = case("branches", target_q=False)
+    everything = torch.ones(ROWS, ours.actions.mask_size, dtype=torch.float64)
+    open_rows = replace(ours, batch=replace(ours.batch, allowed=None, next_allowed=None))
+    masked = replace(ours, batch=replace(ours.batch, allowed=everything, next_allowed=everything))
+    torch.testing.assert_close(open_rows.losses().grad_log_alpha, masked.losses().grad_log_alpha)
 
 
 @pytest.mark.parametrize("kind", KINDS)
