@@ -151,7 +151,7 @@ class Workbench:
 
     def restart(self) -> None:
         """The same after an interruption at any moment, which worker processes do not survive."""
-        if self._pool.pids:
+        if self._pool.worker_pids:
             self._close_pool()
             self._pool = self._make_pool(self.plan, self.behavior.learner.step)
             self._pool.start()

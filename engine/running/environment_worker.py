@@ -21,6 +21,7 @@ from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool, never
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.environment_view import worker_word
 from rl_tui.engine.session.messages import BehaviorStateChanged, EnvironmentFailed, WaitsFor
 from rl_tui.engine.session.text import counted
 from rl_tui.engine.specs import BehaviorSpec
@@ -103,7 +104,8 @@ class EnvironmentWorker:
                 self._bus.publish(BehaviorStateChanged(name, "failed", str(error)))
             raise
         made = time.monotonic()
-        where = f"worker processes {', '.join(map(str, self.pool.pids))}" if self.pool.pids else "this process"
+        pids = self.pool.worker_pids.values()
+        where = f"worker processes {', '.join(map(str, pids))}" if pids else "this process"
         log(f"{counted(self.pool.num_instances, 'instance')} in {where}, started in {made - start:.3f} s")
         self.behaviors = self._maker.make_first(self.pool, self.control)
         log(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
@@ -115,6 +117,13 @@ class EnvironmentWorker:
         else:
             advice = "Raise env_settings.timeout_wait if it needs longer"
             call_with_timeout(self._start_seconds, pool, pool.start, advice, is_stopped)
+
+    @property
+    def process_names(self) -> Mapping[int, str]:
+        """What its worker processes are to the user, by process id. Any thread."""
+        pids = {} if self.pool is None else self.pool.worker_pids
+        word = worker_word(self.environment)
+        return {pid: f"{word} {number} of {self.environment}" for number, pid in pids.items()}
 
     def close(self) -> None:
         """Free what `build` made, where `main` will not run."""

@@ -190,7 +190,7 @@ class Run:
             self._record.update_status(builder.files)  # it names the newest max_steps
         self._enter("training")
         logs.start_writers(self._crashed)
-        devices = spawn("devices", lambda: self._sample_devices(device), self._bus, self._crashed)
+        devices = spawn("devices", lambda: self._sample_devices(device, workers), self._bus, self._crashed)
         try:
             while not self._commands.empty():  # a pause or a stop that arrived meanwhile comes before the first step
                 router.receive()
@@ -283,9 +283,13 @@ class Run:
         self._internal_error = self._internal_error or error
         self._wake()
 
-    def _sample_devices(self, device: torch.device) -> None:
+    def _sample_devices(self, device: torch.device, workers: Sequence[EnvironmentWorker]) -> None:
         """The main of the thread `devices`: a driver that hangs must not delay the coordinator."""
-        sampler = DeviceSampler(self._folder.path, device.index if device.type == "cuda" else None)
+
+        def names() -> dict[int, str]:
+            return {pid: name for worker in workers for pid, name in worker.process_names.items()}
+
+        sampler = DeviceSampler(self._folder.path, device.index if device.type == "cuda" else None, names)
         try:
             while not self._ended.is_set():
                 self._bus.publish(sampler.sample())

@@ -392,8 +392,23 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
+class RunProcess:
+    """A process of the run, with those that it has started itself. name: "worker 2 of gymnasium:X"; "training" for that
+    of the run. num_descriptors: of the one of them with the most."""
+
+    pid: int
+    name: str
+    memory_bytes: int
+    num_descriptors: int
+
+
+@dataclass(frozen=True, slots=True)
 class DevicesSampled:
-    """gpu_note says why gpus is empty ("no NVIDIA driver") or stale; empty otherwise."""
+    """gpu_note says why gpus is empty ("no NVIDIA driver") or stale; empty otherwise.
+
+    is_memory_limited: memory_total_bytes is the limit of the run's control group. processes: the run's, those with the
+    most memory first. max_descriptors: how many each of them may have open; 0 where it is not known.
+    """
 
     gpus: tuple[Gpu, ...]
     gpu_note: str
@@ -404,6 +419,9 @@ class DevicesSampled:
     process_memory_bytes: int
     disk_free_bytes: int
     disk_total_bytes: int
+    is_memory_limited: bool = False
+    processes: tuple[RunProcess, ...] = ()
+    max_descriptors: int = 0
 
 
 @dataclass(frozen=True, slots=True)

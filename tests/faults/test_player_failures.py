@@ -189,7 +189,7 @@ class Siege(Run):
         self._failing.remove(worker)
         self._takeover.release(worker)
         if next(self._turn) % 3 == 0:
-            next(self._violence)(self.pool.pids[worker])
+            next(self._violence)(self.pool.worker_pids[worker])
 
 
 def first_port(num_players: int) -> int:
@@ -242,7 +242,7 @@ def test_mixed_failures_of_players_are_survived_and_leave_nothing(
         run.until(lambda: len(run.memory) >= num_failures, seconds=2300)
         seconds = time.monotonic() - start
         players = list({*own.children(recursive=True)} - {*children})
-        assert len(run.pool.pids) == num_players
+        assert len(run.pool.worker_pids) == num_players
         assert named_memory(own.pid, *(player.pid for player in players)) == set()
         run.finish()
     assert survivors(players, DEADLINE_SECONDS) == []

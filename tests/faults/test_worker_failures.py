@@ -45,9 +45,9 @@ def test_a_thousand_mixed_failures_are_survived_and_leave_nothing(tmp_path: Path
     with mortals(tmp_path / "lives", *faults, num_copies=4, num_workers=4, repeats=True, timeout=0.5) as pool:
         run = Counting(pool)
         run.until(lambda: len(run.memory) >= NUM_FAILURES, seconds=1500)
-        assert len(pool.pids) == 4
+        assert len(pool.worker_pids) == 4
         assert len(own.children()) == len(children) + 4
-        assert named_memory(own.pid, *pool.pids) == set()
+        assert named_memory(own.pid, *pool.worker_pids.values()) == set()
     assert (own.children(recursive=True), own.num_fds()) == (children, descriptors)
     grown = max(run.memory[SETTLED:]) - run.memory[SETTLED]
     print(f"{NUM_FAILURES} failures; memory grew by {grown / 2**10:.0f} KiB since restart {SETTLED}")

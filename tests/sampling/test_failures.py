@@ -111,7 +111,7 @@ def test_hanging_worker_is_named_with_the_place_it_hangs_at_and_killed(fault: st
     pool = make_pool("process", MISBEHAVING, num_workers=2, timeout=0.6, fault=fault)
     with started(pool):
         assert isinstance(pool, ProcessPool)
-        workers = [psutil.Process(pid) for pid in pool.pids]
+        workers = [psutil.Process(pid) for pid in pool.worker_pids.values()]
         with pytest.raises(InstanceFailure, match=r"step has not returned for 0.6 s, at \w+.py:\d+ in \w+") as failure:
             history(pool, 10)
         assert fault in failure.value.detail

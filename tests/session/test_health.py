@@ -3,6 +3,7 @@
 import math
 import random
 import sys
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -29,6 +30,7 @@ from rl_tui.engine.session.messages import (
     LogEmitted,
     MetricsReported,
     ProgressReported,
+    RunProcess,
     RunStarted,
     RunStateChanged,
     TimeSplit,
@@ -788,6 +790,96 @@ def test_memory_close_to_its_limit_is_warned_about():
     assert story.publish(DEVICES) == [WarningCleared("memory_full", "")]
 
 
+def using(share, own, is_limited, processes=()):
+    """A machine, or a control group, of 100 GiB."""
+    sample = devices(used=int(share * 100 * GIB), memory=100 * GIB)
+    return replace(
+        sample, process_memory_bytes=int(own * GIB), is_memory_limited=is_limited, processes=tuple(processes)
+    )
+
+
+def test_memory_of_a_control_group_is_warned_about_at_four_fifths_with_who_has_most():
+    story, worker = Story(), RunProcess(7, "worker 2 of gymnasium:Walker", 40 * GIB, 9)
+    assert [w for _ in range(9) for w in story.publish(using(0.79, 60, is_limited=True))] == []
+    warning = only([w for _ in range(9) for w in story.publish(using(0.82, 60, True, [worker]))])
+    assert warning.message == (
+        "memory 82% used, 60 GiB of 1e+02 GiB by this run, 40 GiB of it by worker 2 of gymnasium:Walker"
+    )
+    assert story.publish(using(0.75, 60, is_limited=True)) == [WarningCleared("memory_full", "")]
+
+
+@pytest.mark.parametrize(("share", "own", "is_limited"), [(0.97, 1.0, True), (0.97, 1.0, False), (0.9, 60.0, False)])
+def test_memory_that_others_fill_or_of_a_machine_that_has_some_left_is_no_warning(share, own, is_limited):
+    story = Story()
+    assert [w for _ in range(9) for w in story.publish(using(share, own, is_limited))] == []
+
+
+LEAKING = "worker 2 of gymnasium:Walker"
+
+
+def sampled(memory=300 << 20, descriptors=20, pid=7):
+    """The run's process, which stays as it is, and a worker's."""
+    own = RunProcess(1, "training", GIB, 40)
+    return replace(
+        DEVICES, processes=(own, RunProcess(pid, LEAKING, int(memory), int(descriptors))), max_descriptors=1024
+    )
+
+
+def minutes(story, count, memory=lambda second: 300 << 20, descriptors=lambda second: 20, start=0):
+    """Samples of so many minutes, with 500 steps a second; the warnings about the machine."""
+    raised = []
+    for second in range(start, start + 60 * count, 5):
+        story.steps(2500, 2.5)
+        raised += story.publish(sampled(memory(second), descriptors(second)), 2.5)
+    return raised
+
+
+def test_memory_that_grows_steadily_is_warned_about_with_its_process_and_rate():
+    story = Story()
+    warning = only(minutes(story, 6, memory=lambda second: (300 << 20) + 1e6 * second))
+    assert (warning.kind, warning.behavior) == ("memory_growth", "")
+    assert warning.message.startswith(f"{LEAKING} grows by 2 MB per 1,000 steps, 0.49 GiB now")
+    assert warning.message.endswith(": memory is full in about 215 minutes")
+    assert minutes(story, 40, memory=lambda second: 660e6, start=360) == [WarningCleared("memory_growth", "")]
+
+
+def test_garbage_that_is_collected_now_and_then_hides_no_leak():
+    story = Story()
+    warnings = minutes(story, 12, memory=lambda second: (300 << 20) + 4e5 * second + 1e6 * (second % 90))
+    assert only(warnings).kind == "memory_growth"
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        lambda second: (300 << 20) + 2e6 * (second % 90),
+        lambda second: (300 << 20) + 4e8 * (1 - math.exp(-second / 60)),
+        lambda second: (300 << 20) + 1e4 * second,
+        lambda second: (300 << 20) * (1 + second // 400),
+    ],
+    ids=["garbage", "a cache that fills", "a few MiB", "a few steps"],
+)
+def test_memory_that_does_not_grow_steadily_is_no_warning(memory):
+    assert minutes(Story(), 20, memory) == []
+
+
+def test_replay_buffer_that_fills_is_no_leak():
+    story = Story("sac", replay_steps=500 * 60 * 10, first_update_step=1000)
+    assert minutes(story, 10, memory=lambda second: 1e6 * second) == []
+    assert minutes(story, 10, memory=lambda second: 6e8, start=600) == []
+
+
+def test_descriptors_that_are_never_closed_are_warned_about_and_again_when_few_are_left():
+    story = Story()
+    growth, full = minutes(story, 14, descriptors=lambda second: 20 + second)
+    assert (growth.kind, full.kind) == ("descriptor_growth", "descriptors_full")
+    assert growth.message.startswith(f"{LEAKING} opens 2 descriptors per 1,000 steps that stay open, 2")
+    assert growth.message.endswith(" of 1,024 now")
+    assert full.message == f"{LEAKING} has 830 of 1,024 descriptors open"
+    assert {change.kind for change in minutes(story, 1)} == {"descriptor_growth", "descriptors_full"}
+    assert story.open.isdisjoint({"descriptor_growth", "descriptors_full"})
+
+
 def test_a_hot_gpu_is_named_by_its_number():
     story = Story(state="paused")
     hot = devices(heats=(60.0, 87.0, None))
@@ -864,6 +956,10 @@ ANY_EVENT = st.one_of(
     st.builds(CheckpointFailed, NAMES, WHOLE, st.just("interval"), st.text()),
     st.builds(BehaviorRolledBack, NAMES, WHOLE, WHOLE, st.just("")),
     st.builds(DevicesSampled, st.just(()), st.just(""), ANY_FLOAT, *[WHOLE] * 6),
+    st.builds(
+        lambda *processes: replace(DEVICES, processes=processes, max_descriptors=10),
+        st.builds(RunProcess, st.integers(1, 3), NAMES, WHOLE, WHOLE),
+    ),
     st.builds(devices, free=WHOLE, total=WHOLE, heats=st.lists(st.one_of(st.none(), ANY_FLOAT), max_size=3)),
 )
 

@@ -27,6 +27,7 @@ from rl_tui.engine.session.messages import (
     ParameterStatus,
     ProgressReported,
     Range,
+    RunProcess,
 )
 from rl_tui.engine.session.view import COMMAND_WORDS
 
@@ -43,7 +44,7 @@ def strategy_of(hint: object) -> st.SearchStrategy:
     simple = {float: FLOATS, int: st.integers(), str: TEXTS, bool: st.booleans(), Histogram: HISTOGRAMS}
     if hint in simple:
         return simple[hint]
-    if hint in (Gpu, GpuProcess, ParameterStatus, Range):
+    if hint in (Gpu, GpuProcess, ParameterStatus, Range, RunProcess):
         return st.builds(hint, **{name: strategy_of(h) for name, h in typing.get_type_hints(hint).items()})
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
@@ -225,7 +226,7 @@ def test_all_deltas_are_events_and_all_events_are_frozen():
 
 
 @pytest.mark.parametrize(
-    "event_class", [*EVENT_CLASSES, Gpu, GpuProcess, Histogram, ParameterStatus], ids=lambda c: c.__name__
+    "event_class", [*EVENT_CLASSES, Gpu, GpuProcess, Histogram, ParameterStatus, RunProcess], ids=lambda c: c.__name__
 )
 def test_the_documentation_names_every_event_and_field(event_class):
     page = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,8 @@ import psutil
 
 from rl_tui.engine.running.machine import cgroups
 from rl_tui.engine.running.machine.gpus import GpuProbe
+from rl_tui.engine.running.machine.processes import RunProcesses, max_descriptors
 from rl_tui.engine.session.messages import DevicesSampled
-
-CHILDREN_SECONDS = 10.0  # between searches for child processes, each of which reads the whole process table
 
 
 def usable_cpus(root: Path = cgroups.ROOT) -> int:
@@ -28,16 +28,21 @@ def usable_cpus(root: Path = cgroups.ROOT) -> int:
 class DeviceSampler:
     """Measures the devices on request. Used by one thread. Owns the connection to the NVIDIA driver.
 
-    gpu_index: torch's index of the CUDA device that trains, None on the CPU.
+    gpu_index: torch's index of the CUDA device that trains, None on the CPU. names: as for RunProcesses.
     """
 
-    def __init__(self, results_path: Path, gpu_index: int | None = None, root: Path = cgroups.ROOT):
+    def __init__(
+        self,
+        results_path: Path,
+        gpu_index: int | None = None,
+        names: Callable[[], Mapping[int, str]] = dict,
+        root: Path = cgroups.ROOT,
+    ):
         self._results_path = results_path
         self._root = root
         self._gpus = GpuProbe(gpu_index)
         self._cpu = CpuMeter(root)
-        self._processes = [psutil.Process()]
-        self._searched_at = -math.inf
+        self._processes = RunProcesses(names)
 
     def sample(self) -> DevicesSampled:
         """Measure everything now. Never raises; sizes that cannot be read are 0.
@@ -46,8 +51,9 @@ class DeviceSampler:
         processes; shared pages count in each.
         """
         gpus, note = self._gpus.probe()
-        used, total = self._memory()
+        used, total, is_limited = self._memory()
         free, size = self._disk()
+        own, processes = self._processes.sample()
         return DevicesSampled(
             gpus=gpus,
             gpu_note=note,
@@ -55,21 +61,25 @@ class DeviceSampler:
             num_cpus=usable_cpus(self._root),
             memory_used_bytes=used,
             memory_total_bytes=total,
-            process_memory_bytes=self._process_memory(),
+            process_memory_bytes=own,
             disk_free_bytes=free,
             disk_total_bytes=size,
+            is_memory_limited=is_limited,
+            processes=processes,
+            max_descriptors=max_descriptors(),
         )
 
     def close(self) -> None:
         """Disconnect from the driver."""
         self._gpus.close()
 
-    def _memory(self) -> tuple[int, int]:
+    def _memory(self) -> tuple[int, int, bool]:
+        """Bytes used, of how many, and whether that is the limit of a control group."""
         machine = psutil.virtual_memory()
         limit = cgroups.memory_limit(self._root)
         if limit is not None and limit.limit_bytes < machine.total:
-            return limit.used_bytes, limit.limit_bytes
-        return machine.total - machine.available, machine.total
+            return limit.used_bytes, limit.limit_bytes, True
+        return machine.total - machine.available, machine.total, False
 
     def _disk(self) -> tuple[int, int]:
         for folder in (self._results_path, *self._results_path.absolute().parents):
@@ -79,12 +89,6 @@ class DeviceSampler:
                 continue
             return usage.free, usage.total
         return 0, 0
-
-    def _process_memory(self) -> int:
-        if time.monotonic() - self._searched_at > CHILDREN_SECONDS:
-            self._searched_at = time.monotonic()
-            self._processes = [psutil.Process(), *_children()]
-        return sum(_resident_bytes(process) for process in self._processes)
 
 
 class CpuMeter:
@@ -124,17 +128,3 @@ def _busy(cpu: Any) -> float:
     # The kernel includes guest time in user time, and iowait is idle time (proc(5)).
     others = ("idle", "iowait", "guest", "guest_nice")
     return float(sum(cpu) - sum(getattr(cpu, name, 0.0) for name in others))
-
-
-def _children() -> list[psutil.Process]:
-    try:
-        return list(psutil.Process().children(recursive=True))
-    except (psutil.Error, OSError):
-        return []
-
-
-def _resident_bytes(process: psutil.Process) -> int:
-    try:
-        return int(process.memory_info().rss)
-    except (psutil.Error, OSError):  # it has ended
-        return 0

@@ -39,8 +39,8 @@ class EnvironmentPool(Protocol):
         """Number of instances."""
 
     @property
-    def pids(self) -> list[int]:
-        """Of the running worker processes; empty if the instances are in this process."""
+    def worker_pids(self) -> Mapping[int, int]:
+        """Of the running worker processes, by their numbers; empty if the instances are in this process."""
 
     @property
     def busy_since(self) -> float | None:

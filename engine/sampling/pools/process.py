@@ -90,9 +90,9 @@ class ProcessPool:
         return len(self._instances)
 
     @property
-    def pids(self) -> list[int]:
-        """Of the running workers."""
-        return [worker.pid for worker in self._workers if worker.pid is not None]
+    def worker_pids(self) -> Mapping[int, int]:
+        """Of the running workers, by their numbers. Any thread."""
+        return {worker.index: worker.pid for worker in self._workers if worker.pid is not None}
 
     def set_parameters(self, values: ParameterValues, *, restart: bool = False) -> None:
         """Environment parameters, also of workers that are started again."""

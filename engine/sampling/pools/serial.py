@@ -43,7 +43,7 @@ class SerialPool:
         self._common = CommonSpecs()
         self._ids = PoolIds(1)
         self._requests: dict[int, int | Mapping[str, Actions] | None] = {}  # a seed (to reset) or actions, by instance
-        self.pids: list[int] = []  # everything is in this process
+        self.worker_pids: Mapping[int, int] = {}  # everything is in this process
         self.busy_since: float | None = None
         self.busy_in: int | None = None
 

@@ -140,6 +140,11 @@ class BehaviorHistory:
         return threshold is not None and mean is not None and mean >= threshold
 
     @property
+    def is_filling_replay(self) -> bool:
+        """Whether its replay buffer may not be full yet."""
+        return self.started is not None and self.sampled < self.started.step + self.started.replay_steps
+
+    @property
     def num_agents(self) -> int:
         """How many agents usually act at once; 1 where it is not known."""
         return 1 if self.started is None else self.started.num_agents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Protocol
 
 from rl_tui.engine.session.health.rules import Finding, Streak, Verdict
@@ -10,13 +11,24 @@ from rl_tui.engine.session.messages import DevicesSampled
 
 GIB = 1 << 30
 SAMPLES = 3  # in a row, so that a short peak gives no warning
+OWN_SHARE = 0.05  # of what is used: below it, other programs fill the memory
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a sample was taken. seconds: never decreasing. steps: of all behaviors together. is_filling: some replay
+    buffer still grows."""
+
+    seconds: float
+    steps: int = 0
+    is_filling: bool = False
 
 
 class MachineRule(Protocol):
     """One thing that can be wrong with the machine, with the state needed to detect it."""
 
-    def judge(self, sample: DevicesSampled, now: float) -> Verdict:
-        """Judge this sample. now: seconds, never decreasing."""
+    def judge(self, sample: DevicesSampled, at: Moment) -> Verdict:
+        """Judge this sample, taken at that moment."""
 
 
 class DiskFilling:
@@ -25,9 +37,9 @@ class DiskFilling:
     def __init__(self) -> None:
         self._window: deque[tuple[float, int]] = deque(maxlen=60)  # ten minutes of (now, free bytes)
 
-    def judge(self, sample: DevicesSampled, now: float) -> Verdict:
+    def judge(self, sample: DevicesSampled, at: Moment) -> Verdict:
         """Judge over at least five minutes, so that one large checkpoint does not look like a trend."""
-        free = sample.disk_free_bytes
+        free, now = sample.disk_free_bytes, at.seconds
         if sample.disk_total_bytes <= 0:
             return None
         if not self._window or now - self._window[-1][0] >= 10.0:
@@ -49,7 +61,7 @@ class DiskFilling:
 class DiskNearlyFull:
     """The disk has no room for many more checkpoints."""
 
-    def judge(self, sample: DevicesSampled, now: float) -> Verdict:
+    def judge(self, sample: DevicesSampled, at: Moment) -> Verdict:
         """Judge by a limit of 1 GiB, on a small disk by a twentieth of its size."""
         free, low = sample.disk_free_bytes, min(GIB, sample.disk_total_bytes // 20)
         if low <= 0:
@@ -62,23 +74,24 @@ class DiskNearlyFull:
 
 
 class MemoryNearlyFull:
-    """The memory of the machine, or of this program's share of it, is nearly used up."""
+    """The memory of the machine, or of this program's share of it, is nearly used up, and not by others alone."""
 
     def __init__(self) -> None:
         self._is_high = Streak(SAMPLES)
 
-    def judge(self, sample: DevicesSampled, now: float) -> Verdict:
-        """Judge by a limit of 92 %."""
-        used, total = sample.memory_used_bytes, sample.memory_total_bytes
+    def judge(self, sample: DevicesSampled, at: Moment) -> Verdict:
+        """Judge by 80 % of a control group's limit, where the system kills at once, or 92 % of a machine's memory."""
+        used, total, own = sample.memory_used_bytes, sample.memory_total_bytes, sample.process_memory_bytes
         if total <= 0:
             return None
-        if self._is_high.add(used > 0.92 * total):
-            own = sample.process_memory_bytes / GIB
+        limit = (0.8 if sample.is_memory_limited else 0.92) * total
+        if self._is_high.add(used > limit and own >= OWN_SHARE * used):
+            most = "".join(f", {each.memory_bytes / GIB:.2g} GiB of it by {each.name}" for each in sample.processes[:1])
             return Finding(
-                f"memory {100 * used / total:.0f}% used, {own:.2g} GiB of {total / GIB:.2g} GiB by this run",
+                f"memory {used / total:.0%} used, {own / GIB:.2g} GiB of {total / GIB:.2g} GiB by this run{most}",
                 "end other programs, or lower num_envs or buffer_size, before the system kills the run",
             )
-        return "fine" if used < 0.88 * total else None
+        return "fine" if used < limit - 0.04 * total or own < OWN_SHARE * used / 2 else None
 
 
 class GpuHot:
@@ -87,7 +100,7 @@ class GpuHot:
     def __init__(self) -> None:
         self._is_high = Streak(SAMPLES)
 
-    def judge(self, sample: DevicesSampled, now: float) -> Verdict:
+    def judge(self, sample: DevicesSampled, at: Moment) -> Verdict:
         """Judge the hottest one by a limit of 85 degrees."""
         heats = [(gpu.temperature_celsius, gpu) for gpu in sample.gpus if gpu.temperature_celsius is not None]
         heat, hottest = max(heats, key=lambda pair: pair[0], default=(0.0, None))

@@ -18,7 +18,19 @@ from rl_tui.engine.session.health.learning import (
     ReturnDrop,
     ValueLossExplosion,
 )
-from rl_tui.engine.session.health.machine import DiskFilling, DiskNearlyFull, GpuHot, MachineRule, MemoryNearlyFull
+from rl_tui.engine.session.health.machine import (
+    DiskFilling,
+    DiskNearlyFull,
+    GpuHot,
+    MachineRule,
+    MemoryNearlyFull,
+    Moment,
+)
+from rl_tui.engine.session.health.processes import (
+    DescriptorsGrow,
+    DescriptorsNearlyUsed,
+    MemoryGrows,
+)
 from rl_tui.engine.session.health.progress import CheckpointTrouble, NoEpisodes, NoSteps, RareEpisodes
 from rl_tui.engine.session.health.returns import DoesNothing, GreedyReturn, NoImprovement, SameReturns
 from rl_tui.engine.session.health.rules import Finding, Rule, TrainerHealth, Verdict
@@ -70,6 +82,9 @@ MACHINE_RULES: Mapping[str, Callable[[], MachineRule]] = {
     "disk_filling": DiskFilling,
     "disk_full": DiskNearlyFull,
     "memory_full": MemoryNearlyFull,
+    "memory_growth": MemoryGrows,
+    "descriptors_full": DescriptorsNearlyUsed,
+    "descriptor_growth": DescriptorsGrow,
     "gpu_hot": GpuHot,
 }
 _OF_A_BEHAVIOR = (
@@ -148,6 +163,13 @@ class HealthMonitor:
             if behavior.history.is_training:
                 behavior.history.seconds += seconds
 
+    @property
+    def _moment(self) -> Moment:
+        histories = [behavior.history for behavior in self._behaviors.values()]
+        return Moment(
+            self._now, sum(each.sampled for each in histories), any(each.is_filling_replay for each in histories)
+        )
+
     def _judge(self, event: Event) -> list[Change]:
         """Apply every rule that the event concerns; an event of no behavior concerns all of them, as time passes."""
         changes: list[Change] = []
@@ -168,7 +190,7 @@ class HealthMonitor:
                     changes += self._update(kind, name, verdict, behavior.advice.get(kind))
         if isinstance(event, DevicesSampled):
             for kind, machine_rule in self._machine.items():
-                changes += self._update(kind, "", machine_rule.judge(event, self._now))
+                changes += self._update(kind, "", machine_rule.judge(event, self._moment))
         return changes
 
     def _restart(self, event: BehaviorStarted | BehaviorRolledBack) -> list[Change]:

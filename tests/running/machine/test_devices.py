@@ -64,12 +64,21 @@ def test_the_cpu_is_busy_when_it_is(sampler):
 def test_memory_of_child_processes_counts(tmp_path):
     sampler = DeviceSampler(tmp_path)
     alone = sampler.sample().process_memory_bytes
-    program = "import sys; block = bytearray(200 << 20); print('ready', flush=True); sys.stdin.read()"
+    program = (
+        "import sys; block = bytearray(200 << 20); files = [open('/dev/null') for _ in range(90)];"
+        " print('ready', flush=True); sys.stdin.read()"
+    )
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        sampler = DeviceSampler(tmp_path)
-        assert sampler.sample().process_memory_bytes > alone + (150 << 20)
+        sampler = DeviceSampler(tmp_path, names=lambda: {child.pid: "worker 0 of gymnasium:Walker"})
+        sample = sampler.sample()
+        assert sample.process_memory_bytes > alone + (150 << 20)
+        by_name = {process.name: process for process in sample.processes}
+        worker = by_name["worker 0 of gymnasium:Walker"]
+        assert (worker.pid, by_name["training"].pid) == (child.pid, os.getpid())
+        assert worker.memory_bytes > 150 << 20
+        assert 90 < worker.num_descriptors < 150 < sample.max_descriptors
         child.communicate(timeout=DEADLINE_SECONDS)
     assert sampler.sample().process_memory_bytes < alone + (150 << 20)  # the child it still knows has ended
     sampler.close()

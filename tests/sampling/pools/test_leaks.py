@@ -34,7 +34,7 @@ from tests.sampling.driving import history, send_all
 pool = ProcessPool(EnvironmentSource("tests.sampling.worlds:Misbehaving", "B", {"fault": sys.argv[1]}), 2, 2, 60.0)
 pool.start()
 send_all(pool, history(pool, 2)[-1], numpy.random.default_rng(0))
-print(*pool.pids, flush=True)
+print(*pool.worker_pids.values(), flush=True)
 threading.Event().wait()
 """
 
@@ -60,7 +60,7 @@ def test_closed_pool_leaves_no_process_descriptor_or_file() -> None:
     for fault in ("behaves", "raises", "dies"):
         pool = ProcessPool(EnvironmentSource(MISBEHAVING, "B", {"fault": fault}), 3, 2, DEADLINE_SECONDS)
         pool.start()
-        pids = pool.pids
+        pids = list(pool.worker_pids.values())
         with contextlib.suppress(InstanceFailure):
             history(pool, 5)
         assert named_memory(os.getpid(), *pids) == set()
@@ -106,7 +106,7 @@ def test_killed_engine_ends_its_workers(target: str, fault: str) -> None:
 def test_worker_leaves_signals_to_the_engine(number: signal.Signals) -> None:
     pool = ProcessPool(EnvironmentSource("toy:line", "B", {}), 1, 1, 10.0)
     pool.start()
-    os.kill(pool.pids[0], number)
+    os.kill(pool.worker_pids[0], number)
     history(pool, 3)
     pool.close()
 
@@ -114,7 +114,7 @@ def test_worker_leaves_signals_to_the_engine(number: signal.Signals) -> None:
 def test_worker_imports_neither_torch_nor_a_screen() -> None:
     pool = ProcessPool(EnvironmentSource("gymnasium:CartPole-v1", "B", {}), 2, 1, 10.0)
     pool.start()
-    mapped = {Path(library.path).parts for library in psutil.Process(pool.pids[0]).memory_maps()}
+    mapped = {Path(library.path).parts for library in psutil.Process(pool.worker_pids[0]).memory_maps()}
     assert not any("torch" in parts for parts in mapped)
     assert any("numpy" in parts for parts in mapped)
     pool.close()

@@ -107,10 +107,10 @@ def test_a_worker_that_fails_in_any_way_is_started_again_and_acts(tmp_path: Path
     files = psutil.Process().num_fds()
     with mortals(tmp_path / "lives", *FAULTS, timeout=2.0) as pool:
         run = Run(pool)
-        first = psutil.Process(pool.pids[0])
+        first = psutil.Process(pool.worker_pids[0])
         run.until(lambda: len(run.of(Restarted)) == len(FAULTS))
         assert survivors([first], seconds=0) == []
-        assert len(pool.pids) == 1
+        assert len(pool.worker_pids) == 1
         for number, (words, report) in enumerate(zip(FAULTS.values(), run.of(Restarting), strict=True), 1):
             assert isinstance(report, Restarting)
             assert words in report.reason
@@ -255,7 +255,7 @@ def test_without_a_limit_of_calls_a_start_has_none(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("rl_tui.engine.sampling.pools.worker_process.START_SECONDS", 0.1)
     with mortals(tmp_path, "is_made_in_a_second", "is_made_in_a_second", timeout=math.inf) as pool:
         run = Run(pool)
-        os.kill(pool.pids[0], signal.SIGKILL)
+        os.kill(pool.worker_pids[0], signal.SIGKILL)
         run.until(lambda: bool(run.of(Restarted)))
         assert len(run.of(Restarting)) == 1
 
@@ -266,7 +266,7 @@ def test_a_pool_that_is_closed_during_a_restart_waits_for_nothing(
     with mortals(tmp_path, "dies", "is_made_slowly") as pool:
         run = Run(pool)
         run.until((tmp_path / "life-1").exists)
-        worker = psutil.Process(pool.pids[0])
+        worker = psutil.Process(pool.worker_pids[0])
         start = time.monotonic()
         monkeypatch.setattr("rl_tui.engine.sampling.pools.process.END_SECONDS", DEADLINE_SECONDS)  # for what it closes
         pool.close()
@@ -280,7 +280,7 @@ def test_an_instance_that_the_user_stops_waits_in_the_same_process_and_counts_as
     pool = ProcessPool(source, 1, 1, 0.5, make_quota=partial(RestartQuota, 0, 0, 60.0))
     pool.start()
     pool.reset(1)
-    run, pids = Run(pool), pool.pids
+    run, pids = Run(pool), pool.worker_pids
     try:
         waited = time.monotonic() + 1.0
         run.until(lambda: time.monotonic() > waited)
@@ -288,7 +288,7 @@ def test_an_instance_that_the_user_stops_waits_in_the_same_process_and_counts_as
         run.until(lambda: run.reports.count(Awaiting("press Play")) == 2)
         (tmp_path / "play").touch()
         run.until(lambda: run.collector.num_sampled["Walker"] > 20)
-        assert pool.pids == pids
+        assert pool.worker_pids == pids
         awaited = [Awaiting("press Play"), Awaiting("")]
         assert run.reports == [Note("info", "listening on port 5004"), *awaited, *awaited]
         assert run.blocks[0].endings.tolist() == [Ending.TRUNCATED] * 2

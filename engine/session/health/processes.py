@@ -1,0 +1,152 @@
+"""Rules about processes of a run that take ever more memory or descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal
+
+from rl_tui.engine.session.health.machine import GIB, SAMPLES, Moment
+from rl_tui.engine.session.health.rules import Finding, Streak, Verdict
+from rl_tui.engine.session.messages import DevicesSampled, RunProcess
+
+WARM_UP_SECONDS = 60.0  # of a process, in which it gets its buffers and caches
+POINT_SECONDS = 10.0  # between two values that are kept at first
+MOST_POINTS = 64  # then every other one goes
+LEAST_POINTS = 16
+MOST_KNOWN = 64  # processes
+LEAST_BYTES, LEAST_DESCRIPTORS = 32 << 20, 64  # that count as growth
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How much a process grows; 0 where it does not. Its last sample is `process`."""
+
+    process: RunProcess
+    per_1000_steps: float
+    per_second: float
+
+
+@dataclass(slots=True)
+class _Series:
+    """A quantity of one process over all its time, ever more rarely: (seconds, steps, value)."""
+
+    began_at: float
+    interval: float = POINT_SECONDS
+    points: list[tuple[float, int, float]] = field(default_factory=list)
+
+    def add(self, at: Moment, value: float) -> None:
+        """Keep the value if it is time for one."""
+        if self.points and at.steps < self.points[-1][1]:  # it was rolled back
+            self.points.clear()
+        if at.seconds - self.began_at < WARM_UP_SECONDS:
+            return
+        if not self.points or at.seconds - self.points[-1][0] >= self.interval:
+            self.points.append((at.seconds, at.steps, value))
+        if len(self.points) > MOST_POINTS:
+            self.points, self.interval = self.points[::2], 2 * self.interval
+
+    def growth(self, process: RunProcess, least: float) -> Growth | None:
+        """Where it has grown steadily, by `least` or more, or grows no more; None in between.
+
+        What it never falls below counts: it goes up and down as garbage is collected. A cache that fills grows ever
+        less: the last of four parts must bring half of what each brought on average.
+        """
+        quarter = len(self.points) // 4
+        if 4 * quarter < LEAST_POINTS:
+            return None
+        parts = [self.points[at * quarter : (at + 1) * quarter] for at in range(4)]
+        floors = [min(value for _, _, value in part) for part in parts]
+        rises = [after - before for before, after in pairwise(floors)]
+        total, seconds, steps = sum(rises), parts[3][0][0] - parts[0][0][0], parts[3][0][1] - parts[0][0][1]
+        if rises[-1] < total / 12 or total <= 0:
+            return Growth(process, 0.0, 0.0)
+        if total < least or min(rises) <= 0 or rises[-1] < total / 6 or steps <= 0:
+            return None
+        return Growth(process, 1000 * total / steps, total / seconds)
+
+
+class GrowthOfProcesses:
+    """Which process of a run takes ever more of something. value_of: what is measured. least: that counts as growth."""
+
+    def __init__(self, value_of: Callable[[RunProcess], float], least: float):
+        self._value_of, self._least = value_of, least
+        self._series: dict[int, _Series] = {}  # by process id
+
+    def add(self, sample: DevicesSampled, at: Moment) -> Growth | Literal["fine"] | None:
+        """The one that grows most; "fine" where none does, None in between. While a replay buffer fills, none does."""
+        if at.is_filling:
+            self._series.clear()
+            return None
+        if len(self._series) > MOST_KNOWN:
+            self._series = {process.pid: self._series[process.pid] for process in sample.processes}
+        found: list[Growth | None] = []
+        for process in sample.processes:
+            series = self._series.setdefault(process.pid, _Series(at.seconds))
+            series.add(at, self._value_of(process))
+            found.append(series.growth(process, self._least))
+        known = [growth for growth in found if growth is not None]
+        fastest = max(known, key=lambda growth: growth.per_second, default=None)
+        if fastest is not None and fastest.per_second > 0:
+            return fastest
+        return "fine" if len(known) == len(found) else None
+
+
+class MemoryGrows:
+    """A process of the run takes ever more memory: something in it is kept that should be freed."""
+
+    def __init__(self) -> None:
+        self._growth = GrowthOfProcesses(lambda process: process.memory_bytes, LEAST_BYTES)
+
+    def judge(self, sample: DevicesSampled, at: Moment) -> Verdict:
+        """Judge by all samples so far."""
+        growth = self._growth.add(sample, at)
+        if not isinstance(growth, Growth):
+            return growth
+        minutes = max(0, sample.memory_total_bytes - sample.memory_used_bytes) / growth.per_second / 60
+        end = f": memory is full in about {minutes:.0f} minutes" if minutes < 24 * 60 else ""
+        return Finding(
+            f"{growth.process.name} grows by {growth.per_1000_steps / 1e6:.3g} MB per 1,000 steps,"
+            f" {growth.process.memory_bytes / GIB:.2g} GiB now{end}",
+            "find what is kept after each step or episode; until then, --resume begins with fresh processes",
+        )
+
+
+class DescriptorsGrow:
+    """A process of the run opens ever more files, pipes or connections, and does not close them."""
+
+    def __init__(self) -> None:
+        self._growth = GrowthOfProcesses(lambda process: process.num_descriptors, LEAST_DESCRIPTORS)
+
+    def judge(self, sample: DevicesSampled, at: Moment) -> Verdict:
+        """Judge by all samples so far."""
+        growth = self._growth.add(sample, at)
+        if not isinstance(growth, Growth):
+            return growth
+        limit = f" of {sample.max_descriptors:,}" if sample.max_descriptors else ""
+        return Finding(
+            f"{growth.process.name} opens {growth.per_1000_steps:.3g} descriptors per 1,000 steps that stay open,"
+            f" {growth.process.num_descriptors:,}{limit} now",
+            "find files, pipes or connections that are not closed; until then, --resume begins with fresh processes",
+        )
+
+
+class DescriptorsNearlyUsed:
+    """A process of the run has nearly as many descriptors open as it may."""
+
+    def __init__(self) -> None:
+        self._is_high = Streak(SAMPLES)
+
+    def judge(self, sample: DevicesSampled, at: Moment) -> Verdict:
+        """Judge the one with the most by 80 % of the limit."""
+        most = max(sample.processes, key=lambda process: process.num_descriptors, default=None)
+        limit = sample.max_descriptors
+        if most is None or limit <= 0:
+            return None
+        if self._is_high.add(most.num_descriptors > 0.8 * limit):
+            return Finding(
+                f"{most.name} has {most.num_descriptors:,} of {limit:,} descriptors open",
+                "close files, pipes and connections that are not needed, or raise the limit (ulimit -n)",
+            )
+        return "fine" if most.num_descriptors < 0.7 * limit else None
