@@ -6,7 +6,7 @@ rl-tui's additions come last in their section and have a description.
 from collections.abc import Mapping
 from typing import ClassVar, Literal, Self, TypeAlias
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from rl_tui.engine.config.diagnostics import must_be
 from rl_tui.engine.config.hyperparameters import (
@@ -113,6 +113,13 @@ class BehaviorConfig(Settings):
         600, description="Seconds until what was learned is saved in any case; one such checkpoint is kept; -1: never."
     )
 
+    _ignores_interval: bool = PrivateAttr(False)
+
+    @property
+    def ignores_interval(self) -> bool:
+        """Whether even_checkpoints has replaced a checkpoint_interval that is not the default."""
+        return self._ignores_interval
+
     @classmethod
     def known_synonyms(cls) -> Mapping[str, str]:
         """With the hyperparameters of every trainer, written one level too high."""
@@ -144,5 +151,7 @@ class BehaviorConfig(Settings):
     def _space_checkpoints(self) -> Self:
         if self.even_checkpoints:
             interval = max(1, self.max_steps // self.keep_checkpoints)
+            default = type(self).model_fields["checkpoint_interval"].default
+            self._ignores_interval = self.checkpoint_interval not in (interval, default)
             object.__setattr__(self, "checkpoint_interval", interval)  # frozen, but still being built
         return self

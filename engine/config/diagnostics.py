@@ -63,17 +63,29 @@ class SourceMap:
 
     def lines(self, diagnostics: Iterable[Diagnostic]) -> list[str]:
         """One line for each, those of the command line first, then in the file's order; none twice."""
-        return list(dict.fromkeys(self._line(diagnostic) for diagnostic in sorted(diagnostics, key=self._order)))
+        return list(dict.fromkeys(map(self._line, self.in_order(diagnostics))))
+
+    def in_order(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Those of the command line first, then in the file's order."""
+        return sorted(diagnostics, key=self._order)
 
     def _order(self, diagnostic: Diagnostic) -> Mark:
         return Mark(0, 0) if self._flag(diagnostic.path) or not self.file else self._mark(diagnostic)
 
-    def _line(self, diagnostic: Diagnostic) -> str:
-        """`file:line:column: path: text`, or `--flag: text` for what came from the command line."""
+    def place_in_file(self, path: KeyPath) -> str | None:
+        """`file:line:column: path` of a key; None where the file does not have it, or a flag overrides it."""
+        is_from_file = self.has(path) and self._flag(path) is None
+        return self.place(Diagnostic(path, "", of_key=True)) if is_from_file else None
+
+    def place(self, diagnostic: Diagnostic) -> str:
+        """`file:line:column: path`, or `--flag` for what came from the command line."""
         if flag := self._flag(diagnostic.path):
-            return f"{flag}: {diagnostic.text}"
+            return flag
         place = ":".join((visible(self.file, limit=4096), *map(str, self._mark(diagnostic)))) if self.file else ""
-        return ": ".join(part for part in (place, path_text(self.in_file(diagnostic.path)), diagnostic.text) if part)
+        return ": ".join(part for part in (place, path_text(self.in_file(diagnostic.path))) if part)
+
+    def _line(self, diagnostic: Diagnostic) -> str:
+        return ": ".join(part for part in (self.place(diagnostic), diagnostic.text) if part)
 
     def _flag(self, path: KeyPath) -> str | None:
         prefixes = (path[:length] for length in range(len(path), 0, -1))

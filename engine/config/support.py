@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import cast
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
@@ -14,7 +15,7 @@ from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.config.presets import presets_in, profile_name
 from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.run import EnvSettings, RunConfig
-from rl_tui.engine.config.types import OFF
+from rl_tui.engine.config.types import OFF, Settings
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 
 _FEW_UPDATES = 20
@@ -52,11 +53,17 @@ def find_unsupported_defaults(config: RunConfig) -> list[str]:
 
 
 def find_unused(config: RunConfig) -> list[str]:
-    """One line, with its place, for every key of the user's file and every flag that changes nothing in this run."""
+    """One line that names every key of the user's file and every flag that changes nothing in this run, with its place
+    and why; none for those whose value is the default, as in the files that ML-Agents writes."""
     source = config.source
-    unused = list(_unused(config))
+    unused = [key for key in _unused(config) if not _is_default(config, key.path)]
     keys = [key for key in unused if source.has(key.path)]
-    return source.lines([*keys, *(key._replace(path=path) for key in unused for path in source.flags_within(key.path))])
+    keys += [key._replace(path=path) for key in unused for path in source.flags_within(key.path)]
+    places: dict[str, list[str]] = {}  # by reason
+    for key in source.in_order(keys):
+        places.setdefault(key.text, []).append(source.place(key))
+    reasons = [f"{', '.join(dict.fromkeys(found))} ({reason})" for reason, found in places.items()]
+    return [f"no effect: {'; '.join(reasons)}"] if reasons else []
 
 
 def list_warnings(config: RunConfig) -> list[str]:
@@ -198,23 +205,33 @@ def _too_many_editors(settings: EnvSettings) -> Iterator[Diagnostic]:
         yield Diagnostic(path, f"must be another environment than {EDITOR}: there is one Unity Editor in a run")
 
 
+def _is_default(config: RunConfig, path: KeyPath) -> bool:
+    """Whether the value at the path is the one that it has where it is not written."""
+    section: object = config
+    for part in path[:-1]:
+        is_named = isinstance(section, Settings)
+        section = getattr(section, str(part)) if is_named else cast(Mapping[object, object], section)[part]
+    key = str(path[-1])
+    return isinstance(section, Settings) and getattr(section, key) == section.default_of(key)
+
+
 def _unused(config: RunConfig) -> Iterator[Diagnostic]:
     """Every key that changes nothing in this run, written or not."""
     if config.env_settings.env is not None:
-        yield Diagnostic(("env_settings", "env_path"), "no effect: env names the environment", of_key=True)
+        yield Diagnostic(("env_settings", "env_path"), "env names the environment", of_key=True)
     yield from _unused_of_unity(config)
     if not any(map(_names_agents, (environment for _, environment in _environments(config.env_settings)))):
         for key in ("behaviors", "random_agents"):
-            text = "no effect: only agents of PettingZoo's environments have names"
+            text = "only agents of PettingZoo's environments have names"
             yield Diagnostic(("env_settings", key), text, of_key=True)
     for key, reason in (("load_model", "resume says it"), ("train_model", "training is the default")):
-        yield Diagnostic(("checkpoint_settings", key), f"no effect: {reason}", of_key=True)
+        yield Diagnostic(("checkpoint_settings", key), reason, of_key=True)
     start = config.checkpoint_settings
     if start.force and (start.resume or start.resume_or_start):
         name = "resume" if start.resume else "resume_or_start"
-        yield Diagnostic(("checkpoint_settings", "force"), f"no effect: {name} replaces nothing", of_key=True)
+        yield Diagnostic(("checkpoint_settings", "force"), f"{name} replaces nothing", of_key=True)
     if config.checkpoint_settings.inference:
-        yield Diagnostic(("writers",), "no effect: with --inference no statistics are recorded", of_key=True)
+        yield Diagnostic(("writers",), "with --inference no statistics are recorded", of_key=True)
     for path, behavior in _sections(config):
         yield from _unused_in_behavior(path, behavior)
 
@@ -230,23 +247,24 @@ def _unused_of_unity(config: RunConfig) -> Iterator[Diagnostic]:
     environments = [environment for _, environment in _environments(config.env_settings)]
     if not any(map(is_of_unity, environments)):
         for key in ("env_args", "base_port", "num_areas", "training_analytics"):
-            yield Diagnostic(("env_settings", key), f"no effect: {_ONLY_UNITY}", of_key=True)
-        yield Diagnostic(("engine_settings",), f"no effect: {_ONLY_UNITY}", of_key=True)
+            yield Diagnostic(("env_settings", key), _ONLY_UNITY, of_key=True)
+        for key in type(config.engine_settings).model_fields:
+            yield Diagnostic(("engine_settings", key), _ONLY_UNITY, of_key=True)
         if not config.env_settings.num_workers:
             for key in ("max_lifetime_restarts", "restarts_rate_limit_n", "restarts_rate_limit_period_s"):
-                text = "no effect: only worker processes are restarted (num_workers)"
+                text = "only worker processes are restarted (num_workers)"
                 yield Diagnostic(("env_settings", key), text, of_key=True)
     elif all(map(is_of_unity, environments)):
-        text = "no effect: each Unity player has a worker process of its own"
+        text = "each Unity player has a worker process of its own"
         yield Diagnostic(("env_settings", "num_workers"), text, of_key=True)
-        text = "no effect: Unity players report statistics of their own"
+        text = "Unity players report statistics of their own"
         yield Diagnostic(("env_settings", "metrics"), text, of_key=True)
-        text = "no effect: Unity players are sent every environment parameter"
+        text = "Unity players are sent every environment parameter"
         yield Diagnostic(("env_settings", "parameters"), text, of_key=True)
     has_players = any(is_of_unity(environment) and environment != EDITOR for environment in environments)
     if config.engine_settings.no_graphics and has_players:
         for key in ("width", "height", "no_graphics_monitor"):
-            yield Diagnostic(("engine_settings", key), "no effect: with no_graphics nothing is drawn", of_key=True)
+            yield Diagnostic(("engine_settings", key), "with no_graphics nothing is drawn", of_key=True)
     if set(environments) == {EDITOR}:
         yield from _unused_in_the_editor(config)
 
@@ -255,11 +273,11 @@ def _unused_in_the_editor(config: RunConfig) -> Iterator[Diagnostic]:
     """What is passed to a player when it is started, and what needs a second one."""
     for section, keys in _OF_PLAYERS.items():
         for key in keys:
-            yield Diagnostic((section, key), "no effect: the Unity Editor is started by you", of_key=True)
-    yield Diagnostic(("env_settings", "base_port"), "no effect: the Unity Editor uses port 5004", of_key=True)
-    yield Diagnostic(("env_settings", "timeout_wait"), "no effect: the Unity Editor is waited for", of_key=True)
+            yield Diagnostic((section, key), "the Unity Editor is started by you", of_key=True)
+    yield Diagnostic(("env_settings", "base_port"), "the Unity Editor uses port 5004", of_key=True)
+    yield Diagnostic(("env_settings", "timeout_wait"), "the Unity Editor is waited for", of_key=True)
     for path, _ in _sections(config):
-        text = "no effect: it needs an environment of its own, and there is one Unity Editor"
+        text = "it needs an environment of its own, and there is one Unity Editor"
         yield Diagnostic((*path, "evaluation"), text, of_key=True)
 
 
@@ -274,11 +292,11 @@ def _unused_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Dia
     for name, signal in behavior.reward_signals.items():
         if not signal.learns:
             place = (*path, "reward_signals", name, "network_settings")
-            yield Diagnostic(place, f"no effect: {name} rewards need no network", of_key=True)
+            yield Diagnostic(place, f"{name} rewards need no network", of_key=True)
     for key, reason in behavior.hyperparameters.unused(behavior.reward_signals):
-        yield Diagnostic((*path, "hyperparameters", key), f"no effect: {reason}", of_key=True)
-    if behavior.even_checkpoints:
-        text = f"no effect: even_checkpoints makes it {behavior.checkpoint_interval}"
+        yield Diagnostic((*path, "hyperparameters", key), reason, of_key=True)
+    if behavior.ignores_interval:
+        text = f"even_checkpoints makes it {behavior.checkpoint_interval}"
         yield Diagnostic((*path, "checkpoint_interval"), text, of_key=True)
 
 

@@ -69,6 +69,13 @@ class Settings(BaseModel):
             info.context[id(value)] = cls
         return cls.complete(value)
 
+    def default_of(self, key: str) -> object:
+        """The value that it would have without being written, next to the others."""
+        others = {name: value for name, value in self if name != key}
+        field = type(self).model_fields[key]
+        derived = type(self).complete(others)
+        return derived[key] if key in derived else field.get_default(call_default_factory=True, validated_data=others)
+
     @classmethod
     def complete(cls, written: dict[str, object]) -> dict[str, object]:
         """The written keys, and those whose default depends on what was written."""

@@ -98,8 +98,10 @@ def test_another_environment_takes_the_place_of_a_unity_player() -> None:
     config = parse(text, **CARTPOLE)
     assert find_unsupported(config) == []
     assert find_unused(config) == [
-        "c.yaml:2:16: env_settings.env_path: no effect: env names the environment",
-        "c.yaml:2:41: env_settings.base_port: no effect: used only with Unity players",
+        (
+            "no effect: c.yaml:2:16: env_settings.env_path (env names the environment);"
+            " c.yaml:2:41: env_settings.base_port (used only with Unity players)"
+        )
     ]
 
 
@@ -131,28 +133,26 @@ def test_configuration_built_in_code_is_checked_without_places() -> None:
     assert find_unused(config) == []
 
 
-def test_only_written_keys_without_effect_are_named() -> None:
+def test_all_written_keys_without_effect_are_named_in_one_line() -> None:
     text = """\
 behaviors:
   A:
     checkpoint_interval: 10
     even_checkpoints: true
     max_steps: 1000
-    reward_signals: {extrinsic: {network_settings: {}}}
+    reward_signals: {extrinsic: {network_settings: {hidden_units: 3}}}
 env_settings: {env: "gymnasium:X-v1", base_port: 5004, restarts_rate_limit_n: 2}
-engine_settings: {width: 3}
+engine_settings: {width: 3, height: 84}
 checkpoint_settings: {train_model: true}
 """
     assert find_unused(parse(text)) == [
-        "c.yaml:3:5: behaviors.A.checkpoint_interval: no effect: even_checkpoints makes it 200",
         (
-            "c.yaml:6:34: behaviors.A.reward_signals.extrinsic.network_settings: "
-            "no effect: extrinsic rewards need no network"
-        ),
-        "c.yaml:7:39: env_settings.base_port: no effect: used only with Unity players",
-        "c.yaml:7:56: env_settings.restarts_rate_limit_n: no effect: only worker processes are restarted (num_workers)",
-        "c.yaml:8:1: engine_settings: no effect: used only with Unity players",
-        "c.yaml:9:23: checkpoint_settings.train_model: no effect: training is the default",
+            "no effect: c.yaml:3:5: behaviors.A.checkpoint_interval (even_checkpoints makes it 200);"
+            " c.yaml:6:34: behaviors.A.reward_signals.extrinsic.network_settings (extrinsic rewards need no network);"
+            " c.yaml:7:39: env_settings.base_port, c.yaml:8:19: engine_settings.width (used only with Unity players);"
+            " c.yaml:7:56: env_settings.restarts_rate_limit_n (only worker processes are restarted (num_workers));"
+            " c.yaml:9:23: checkpoint_settings.train_model (training is the default)"
+        )
     ]
     assert find_unused(parse("behaviors: {A: {}}")) == []
     workers = 'env_settings: {env: "gymnasium:X-v1", num_workers: 1, restarts_rate_limit_n: 2}'
@@ -170,14 +170,52 @@ def test_flags_without_effect_are_named_as_keys_are() -> None:
         "env_settings.num_envs": 2,
     }
     config = parse("behaviors: {A: {}}\nengine_settings: {width: 3}\n", **typed)
-    assert sorted(find_unused(config)) == [
-        "--base-port: no effect: used only with Unity players",
-        "--env-args: no effect: used only with Unity players",
-        "--max-lifetime-restarts: no effect: only worker processes are restarted (num_workers)",
-        "--no-graphics: no effect: used only with Unity players",
-        "--time-scale: no effect: used only with Unity players",
-        "c.yaml:2:1: engine_settings: no effect: used only with Unity players",
+    assert find_unused(config) == [
+        (
+            "no effect: --env-args, --base-port, --time-scale, --no-graphics, c.yaml:2:19: engine_settings.width"
+            " (used only with Unity players);"
+            " --max-lifetime-restarts (only worker processes are restarted (num_workers))"
+        )
     ]
+
+
+def test_values_that_are_the_default_are_not_named_as_in_what_mlagents_writes() -> None:
+    """Its configuration.yaml has every key; with even_checkpoints, the interval that these make."""
+    text = """\
+behaviors:
+  A:
+    trainer_type: sac
+    hyperparameters: {steps_per_update: 3, reward_signal_steps_per_update: 3}
+    checkpoint_interval: 200
+    even_checkpoints: true
+    max_steps: 1000
+    reward_signals:
+      extrinsic:
+        gamma: 0.9
+        network_settings: {normalize: false, hidden_units: 128, num_layers: 2, vis_encode_type: simple, memory: null}
+env_settings:
+  env: "gymnasium:X-v1"
+  env_path: null
+  env_args: null
+  base_port: 5005
+  num_areas: 1
+  max_lifetime_restarts: 10
+  restarts_rate_limit_n: 1
+  restarts_rate_limit_period_s: 60
+engine_settings:
+  width: 84
+  height: 84
+  quality_level: 5
+  time_scale: 20
+  target_frame_rate: -1
+  capture_frame_rate: 60
+  no_graphics: false
+  no_graphics_monitor: false
+checkpoint_settings: {load_model: false, train_model: false, force: false, inference: false}
+"""
+    assert find_unused(parse(text)) == []
+    flags = {"engine_settings.time_scale": 3.0}
+    assert find_unused(parse(text, **flags)) == ["no effect: --time-scale (used only with Unity players)"]
 
 
 def test_pace_of_the_reward_signals_has_no_effect_on_sac_with_only_the_environments_reward() -> None:
@@ -191,8 +229,8 @@ env_settings: {env: "gymnasium:X-v1"}
 """
     assert find_unused(parse(text % "extrinsic")) == [
         (
-            "c.yaml:4:23: behaviors.A.hyperparameters.reward_signal_steps_per_update: "
-            "no effect: no reward signal of this behavior learns"
+            "no effect: c.yaml:4:23: behaviors.A.hyperparameters.reward_signal_steps_per_update"
+            " (no reward signal of this behavior learns)"
         )
     ]
     assert find_unused(parse(text % "rnd")) == []
@@ -217,7 +255,7 @@ def test_resume_or_start_and_inference_exclude_each_other() -> None:
 @pytest.mark.parametrize("start", ["resume", "resume_or_start"])
 def test_force_has_no_effect_on_a_run_that_is_resumed(start: str) -> None:
     flags = {"checkpoint_settings.force": True, f"checkpoint_settings.{start}": True}
-    assert find_unused(parse("behaviors: {A: {}}", **flags)) == [f"--force: no effect: {start} replaces nothing"]
+    assert find_unused(parse("behaviors: {A: {}}", **flags)) == [f"no effect: --force ({start} replaces nothing)"]
     assert find_unused(parse(f"checkpoint_settings: {{force: false, {start}: true}}")) == []
 
 
@@ -292,9 +330,6 @@ environment_parameters:
     ]
 
 
-EDITOR = "no effect: the Unity Editor is started by you"
-
-
 def test_editor_is_one_and_takes_no_settings_of_players() -> None:
     text = """\
 behaviors: {A: {evaluation: {}}}
@@ -306,13 +341,13 @@ engine_settings: {no_graphics: true, time_scale: 2}
     assert find_unsupported(config) == [f"c.yaml:2:26: env_settings.num_envs: {refused}"]
     assert find_unused(config) == [
         (
-            "c.yaml:1:17: behaviors.A.evaluation: no effect: it needs an environment of its own, and there is one Unity"
-            " Editor"
-        ),
-        f"c.yaml:2:29: env_settings.env_args: {EDITOR}",
-        "c.yaml:2:44: env_settings.base_port: no effect: the Unity Editor uses port 5004",
-        "c.yaml:2:61: env_settings.timeout_wait: no effect: the Unity Editor is waited for",
-        f"c.yaml:3:19: engine_settings.no_graphics: {EDITOR}",
+            "no effect: c.yaml:1:17: behaviors.A.evaluation"
+            " (it needs an environment of its own, and there is one Unity Editor);"
+            " c.yaml:2:29: env_settings.env_args, c.yaml:3:19: engine_settings.no_graphics"
+            " (the Unity Editor is started by you);"
+            " c.yaml:2:44: env_settings.base_port (the Unity Editor uses port 5004);"
+            " c.yaml:2:61: env_settings.timeout_wait (the Unity Editor is waited for)"
+        )
     ]
     assert editor_note(config) is not None
     assert editor_note(parse(text, **{"env_settings.env": "unity:editor"})) is None
@@ -336,7 +371,7 @@ engine_settings: {time_scale: 2}
 """
     assert find_unused(parse(text % "'toy:line'")) == []
     assert find_unused(parse(text % "Ball")) == [
-        ("c.yaml:2:41: env_settings.num_workers: no effect: each Unity player has a worker process of its own")
+        "no effect: c.yaml:2:41: env_settings.num_workers (each Unity player has a worker process of its own)"
     ]
 
 
@@ -346,11 +381,12 @@ behaviors: {A: {}}
 env_settings: {env: Ball, metrics: [score]}
 engine_settings: {no_graphics: true, no_graphics_monitor: true, height: 3, time_scale: 2}
 """
-    drawn = "no effect: with no_graphics nothing is drawn"
     assert find_unused(parse(text)) == [
-        "c.yaml:2:27: env_settings.metrics: no effect: Unity players report statistics of their own",
-        f"c.yaml:3:38: engine_settings.no_graphics_monitor: {drawn}",
-        f"c.yaml:3:65: engine_settings.height: {drawn}",
+        (
+            "no effect: c.yaml:2:27: env_settings.metrics (Unity players report statistics of their own);"
+            " c.yaml:3:38: engine_settings.no_graphics_monitor, c.yaml:3:65: engine_settings.height"
+            " (with no_graphics nothing is drawn)"
+        )
     ]
 
 

@@ -131,10 +131,11 @@ def test_settings_of_trackers_are_read_strictly() -> None:
 
 
 def test_writers_have_no_effect_where_nothing_is_trained() -> None:
-    text = "writers: {tensorboard: {}}\ncheckpoint_settings: {inference: true}"
-    assert find_unused(parse(text)) == [
-        "c.yaml:1:1: writers: no effect: with --inference no statistics are recorded",
+    text = "writers: {tensorboard: %s}\ncheckpoint_settings: {inference: true}"
+    assert find_unused(parse(text % "null")) == [
+        "no effect: c.yaml:1:1: writers (with --inference no statistics are recorded)"
     ]
+    assert find_unused(parse(text % "{}")) == [], "the default"
     assert find_unused(parse("writers: {tensorboard: {}}")) == []
 
 
