@@ -38,14 +38,20 @@ if TYPE_CHECKING:  # its import takes longer than to list fifty runs
     from rl_tui.engine.config.run import RunConfig
 
 
+RESUME = "--resume"
+
+
 class RunFolder:
     """results_dir/run_id. Reading needs no lock; a writer calls `open` first and holds the lock until `close`.
 
     Raises ConfigError when run_id is not a plain file name.
     """
 
-    def __init__(self, results_dir: Path, run_id: str, disk: Disk = DISK, is_counted: bool = False):
-        """is_counted: there is no --run-id, and `open` may append a number to run_id."""
+    def __init__(
+        self, results_dir: Path, run_id: str, disk: Disk = DISK, is_counted: bool = False, resumes_by: str = RESUME
+    ):
+        """is_counted: there is no --run-id, and `open` may append a number to run_id. resumes_by: the flag or the place
+        in a file that asks for a run to be continued."""
         if not PLAIN_NAME.fullmatch(run_id):
             raise ConfigError(
                 "--run-id: must be 1 to 64 letters, digits, dots, hyphens and underscores, starting with a letter or a"
@@ -55,6 +61,7 @@ class RunFolder:
         self.path = results_dir / run_id
         self._disk = disk
         self._is_counted = is_counted
+        self._resumes_by = resumes_by
         self._lock: int | None = None
         self._is_new = False
         self._is_resumed = False
@@ -64,15 +71,18 @@ class RunFolder:
         """The folder of a run with this configuration, as an absolute path."""
         settings = config.checkpoint_settings
         results_dir = Path(settings.results_dir).absolute()
+        resumes_by = config.source.place_in_file(("checkpoint_settings", "resume")) or RESUME
         if settings.run_id is not None:
-            return cls(results_dir, settings.run_id)
-        return cls.of_file(results_dir, config.source.run_name or config.source.file, or_start=settings.resume_or_start)
+            return cls(results_dir, settings.run_id, resumes_by=resumes_by)
+        named_by = config.source.run_name or config.source.file
+        return cls.of_file(results_dir, named_by, or_start=settings.resume_or_start, resumes_by=resumes_by)
 
     @classmethod
-    def of_file(cls, results_dir: Path, file: str, *, or_start: bool) -> RunFolder:
+    def of_file(cls, results_dir: Path, file: str, *, or_start: bool, resumes_by: str = RESUME) -> RunFolder:
         """The folder of a run without --run-id. or_start: always the same one, that of the first run of this file."""
         name = run_name(file)
-        return cls(results_dir, first_run_id(name) if or_start else name, is_counted=not or_start)
+        run_id = first_run_id(name) if or_start else name
+        return cls(results_dir, run_id, is_counted=not or_start, resumes_by=resumes_by)
 
     @property
     def results_dir(self) -> Path:
@@ -155,7 +165,7 @@ class RunFolder:
         if self._is_counted:
             if not resume:
                 return  # its folder will be new
-            self._use_id(newest_run_id(self.results_dir, self.run_id))
+            self._use_newest()
         self._require_allowed(self.path.is_dir(), resume, force or or_start)
         self._require_idle()
 
@@ -213,8 +223,8 @@ class RunFolder:
         """Use the newest run of this name, or create a folder that no other process has created."""
         name, self._is_counted = self.run_id, False
         if resume:
-            self._use_id(newest_run_id(self.results_dir, name))
-            return (f"--resume continues {self.run_id}, the newest run of {name}; --run-id names another",)
+            self._use_newest()
+            return (f"{self._resume} continues {self.run_id}, the newest run of {name}; --run-id names another",)
         make_folders(self.results_dir, self._disk)
         while not self._is_new:
             self._use_id(next_run_id(self.results_dir, name))
@@ -222,6 +232,19 @@ class RunFolder:
                 self._disk.make_folder(self.path)
                 self._is_new = True
         return ("--force has no effect without --run-id: this run has a folder of its own",) if force else ()
+
+    @property
+    def _resume(self) -> str:
+        """What asks for a run to be continued, as it is written."""
+        return RESUME if self._resumes_by == RESUME else "resume: true"
+
+    def _use_newest(self) -> None:
+        """Use the newest run of this name. Raises ConfigError."""
+        run_id = newest_run_id(self.results_dir, self.run_id)
+        if run_id is None:
+            where = f"no run of {self.run_id} in {self.results_dir}"
+            raise ConfigError(f"{self._resumes_by}: {where}. Name one with --run-id, or remove {self._resume}.")
+        self._use_id(run_id)
 
     def _use_id(self, run_id: str) -> None:
         self.path = self.results_dir / run_id
@@ -235,7 +258,7 @@ class RunFolder:
         if self.path.exists() and not existed:
             raise ConfigError(f"{self.path}: must be a folder, got a file")
         if resume and not existed:
-            raise ConfigError(f"--resume: no run in {self.path}. Remove --resume to start a new one.")
+            raise ConfigError(f"{self._resumes_by}: no run in {self.path}. Remove {self._resume} to start a new one.")
         owner = owner_of(self.path)
         if owner in ("ML-Agents", "other"):
             raise ConfigError(f"{foreign_text(self.path, owner)}. Nothing in it was changed: choose another --run-id.")

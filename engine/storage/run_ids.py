@@ -10,7 +10,6 @@ import os
 import re
 from pathlib import Path
 
-from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.storage.file_names import EVENTS
 from rl_tui.engine.storage.ownership import has_learned, writing_process
 
@@ -35,14 +34,14 @@ def next_run_id(results_dir: Path, name: str) -> str:
     return f"{name}-{newest + 1}" if newest else first_run_id(name)
 
 
-def newest_run_id(results_dir: Path, name: str) -> str:
+def newest_run_id(results_dir: Path, name: str) -> str | None:
     """The run of that name with the highest number, preferring runs that did not fail before they learned anything.
 
-    Raises ConfigError when there is no run of that name, and OSError.
+    None when there is no run of that name. Raises OSError.
     """
     counts = _counts(results_dir, name)
     if not counts:
-        raise ConfigError(f"--resume: no run of {name} in {results_dir}. Name one with --run-id, or remove --resume.")
+        return None
     newest_first = [counts[number] for number in sorted(counts, reverse=True)]
     return next((name for name in newest_first if not _has_failed_at_start(results_dir / name)), newest_first[0])
 

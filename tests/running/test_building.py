@@ -174,7 +174,7 @@ def test_run_that_starts_from_another_has_its_weights_at_step_0(tmp_path: Path, 
     ("flags", "exit_code", "reason"),
     [
         ({}, 2, "--resume"),
-        ({"run_id": "b", "resume": True}, 2, "--resume: no run in"),
+        ({"run_id": "b", "resume": True}, 2, "checkpoint_settings.resume: no run in"),
         ({"run_id": "b", "initialize_from": "c"}, 2, "--initialize-from: no run in"),
     ],
 )

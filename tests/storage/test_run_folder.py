@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.errors import ConfigError, RunBusyError
 from rl_tui.engine.specs import State
 from rl_tui.engine.storage.behavior_folder import file_name
@@ -64,6 +65,19 @@ def test_resuming_needs_the_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--resume: no run in .*first. Remove --resume"):
         RunFolder(tmp_path, "first").open(resume=True)
     assert os.listdir(tmp_path) == []
+
+
+def test_resuming_that_a_file_asks_for_is_named_as_it_stands_there(tmp_path: Path) -> None:
+    """Also where a flag names the run; a flag that says the same comes first."""
+    text = f"behaviors: {{A: {{}}}}\ncheckpoint_settings: {{resume: true, run_id: first, results_dir: {tmp_path}}}\n"
+    of_file = parse_config(text.encode(), "c.yaml")
+    with pytest.raises(
+        ConfigError, match=r"^c.yaml:2:23: checkpoint_settings.resume: no run .*Remove resume: true to "
+    ):
+        RunFolder.of(of_file).open(resume=True)
+    by_flag = parse_config(text.encode(), "c.yaml", {"checkpoint_settings.resume": True})
+    with pytest.raises(ConfigError, match=r"^--resume: no run in .* Remove --resume to start a new one"):
+        RunFolder.of(by_flag).open(resume=True)
 
 
 def test_initializing_needs_a_run(tmp_path: Path) -> None:

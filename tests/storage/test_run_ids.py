@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,6 @@ import yaml
 
 from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.session.messages import LogEmitted, RunStarted
 from rl_tui.engine.storage.disk import Disk
 from rl_tui.engine.storage.run_folder import RunFolder
@@ -55,8 +55,7 @@ def test_runs_of_one_name_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_newest_run_has_the_highest_number(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"^--resume: no run of Walker in .*--run-id"):
-        newest_run_id(tmp_path, "Walker")
+    assert newest_run_id(tmp_path, "Walker") is None
     for name in ("Walker", "Walker-2", "Walker-10"):
         (tmp_path / name).mkdir()
     assert newest_run_id(tmp_path, "Walker") == "Walker-10"
@@ -84,8 +83,7 @@ def test_runs_of_files_that_are_numbered_themselves_are_not_taken_for_each_other
         (tmp_path / expected).mkdir()
     newest = {name: newest_run_id(tmp_path, name) for name in ("walker", "walker-2", "walker-2-2")}
     assert newest == {"walker": "walker-3", "walker-2": "walker-2-2", "walker-2-2": "walker-2-2-1"}
-    with pytest.raises(ConfigError, match="no run of walker-3 in"):
-        newest_run_id(tmp_path, "walker-3")
+    assert newest_run_id(tmp_path, "walker-3") is None
 
 
 def unnamed(folder: Path, file: str = "config/Line.yaml", max_steps: int = 256, **settings: object) -> RunConfig:
@@ -112,9 +110,14 @@ def test_each_run_without_a_name_has_its_own_folder_and_resume_continues_the_new
     run = run_to_end(unnamed(tmp_path, max_steps=512, resume=True))
     (started,) = run.of(RunStarted)
     assert (started.run_id, started.resumed) == ("Line-2", True)
-    assert logged(run, "--resume") == ["--resume continues Line-2, the newest run of Line; --run-id names another"]
+    continued = "resume: true continues Line-2, the newest run of Line; --run-id names another"
+    assert logged(run, "resume: true") == [continued]
     run = run_to_end(unnamed(tmp_path, "other/Walker.yaml", resume=True))
-    assert (run.launch.exit_code, ending(run).reason.partition(" in ")[0]) == (2, "--resume: no run of Walker")
+    assert run.launch.exit_code == 2
+    assert re.match(
+        r"other/Walker.yaml:\d+:\d+: checkpoint_settings.resume: no run of Walker in .*, or remove resume: true.$",
+        ending(run).reason,
+    )
     assert sorted(os.listdir(tmp_path / "results")) == ["Line", "Line-2"]
 
 

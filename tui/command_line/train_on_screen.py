@@ -116,11 +116,11 @@ def earlier_events(config: RunConfig, runs: Archive) -> Iterator[Envelope] | Non
     if not settings.resume:
         return None
     try:
-        return runs.events(
-            settings.run_id or newest_run_id(runs.results_dir, run_name(config.source.run_name or config.source.file))
-        )
+        named_by = config.source.run_name or config.source.file
+        run_id = settings.run_id or newest_run_id(runs.results_dir, run_name(named_by))
     except OSError:
-        return None  # the run will report it
+        run_id = None
+    return runs.events(run_id) if run_id is not None else None  # the run will report that there is none
 
 
 def prefill(view: RunView, config: RunConfig) -> None:
