@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath
+from rl_tui.engine.config.environment_name import is_of_unity
 from rl_tui.engine.config.environments import kind_of
 from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.config.requirements import missing_library
@@ -52,6 +53,12 @@ def resumed_or_started(path: Path, has_begun: bool) -> str:
     return f"{path} holds a run: continuing it" if has_begun else f"no run in {path} yet: starting"
 
 
+def environments_of(config: RunConfig) -> list[str]:
+    """The environments that the run names, each once."""
+    env = config.env_settings.environment
+    return [env] if isinstance(env, str) else list(dict.fromkeys(env.values()))
+
+
 def require_startable(config: RunConfig) -> None:
     """The same without importing the user's modules, which may take long. Raises RlTuiError for the first reason."""
     for check in _checks(config, with_modules=False):
@@ -65,8 +72,7 @@ def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[
     is_resumed = settings.resume or (settings.resume_or_start and RunFolder.of(config).has_begun)
     if settings.initialize_from is not None and not is_resumed:
         yield lambda: _require_origin(settings)
-    env = config.env_settings.environment
-    for name in [env] if isinstance(env, str) else dict.fromkeys(env.values()):
+    for name in environments_of(config):
         kind = kind_of(name)
         if kind is not None and not kind.implementation:
             continue  # refused already
@@ -75,6 +81,13 @@ def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[
     if with_modules:
         for wrapper in read_wrappers(config.env_settings.wrappers):
             yield partial(require_wrapper, wrapper.name)
+
+
+def require_players(config: RunConfig) -> None:
+    """The file of each Unity player is there and may be executed. Raises ConfigError for the first that is not."""
+    for name in environments_of(config):
+        if is_of_unity(name):
+            require_environment(name)
 
 
 def require_writers(config: RunConfig) -> None:

@@ -25,7 +25,7 @@ from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.devices import DeviceSampler, usable_cpus
 from rl_tui.engine.running.machine.memory import keep_freed_memory
-from rl_tui.engine.running.preflight import require_writers, resumed_or_started
+from rl_tui.engine.running.preflight import require_players, require_writers, resumed_or_started
 from rl_tui.engine.running.record import RunRecord
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.supervisor import Supervisor
@@ -113,6 +113,7 @@ class Run:
         settings = self._config.checkpoint_settings
         try:
             require_writers(self._config)
+            require_players(self._config)  # else the log would say that they are started
             with self._folder:
                 for line in self._folder.open(settings.resume, settings.force, or_start=settings.resume_or_start):
                     self._bus.log("warning", "run", line)

@@ -12,6 +12,8 @@ from rl_tui.engine.running.watching.viewer import WatchTarget
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.settings import UnitySettings
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import LogEmitted
+from tests.running.runs import behavior, configuration, ending, run_to_end
 
 EVERY_KEY = """\
 behaviors: {A: {}}
@@ -88,3 +90,12 @@ def test_start_of_players_is_announced_with_how_long_they_may_take() -> None:
     one = parse("behaviors: {A: {}}").env_settings
     assert start_note("unity:Ball", one) == "starting a player, which may take 60 s to connect"
     assert start_note("unity:editor", one) == start_note("toy:line", one) == ""
+
+
+def test_player_that_is_not_there_is_named_before_any_is_said_to_start(tmp_path: Path) -> None:
+    config = configuration(tmp_path, {"Ball": behavior()}, {"Ball": str(tmp_path / "builds/Ball")})
+    run = run_to_end(config)
+    assert run.launch.exit_code == 2
+    assert ending(run).reason.startswith(f"{tmp_path}/builds/Ball: no such Unity player.")
+    assert run.of(LogEmitted) == []
+    assert not run.folder.exists()
