@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,10 @@ from rl_tui.engine.session.messages import (
     Stop,
 )
 from rl_tui.tui.cli import main, why_headless
+from rl_tui.tui.command_line import command_arguments
 from rl_tui.tui.command_line.command_arguments import parse_check
 from rl_tui.tui.command_line.configuration import find_config
-from rl_tui.tui.command_line.train_arguments import ScreenOptions, parse_train_arguments, screen_flags
+from rl_tui.tui.command_line.train_arguments import ScreenOptions, _parser, parse_train_arguments, screen_flags
 from rl_tui.tui.terminal.signals import RunSignals
 from rl_tui.tui.terminal.streams import write_stderr
 from tests.deadline import DEADLINE_SECONDS
@@ -86,6 +88,38 @@ def test_flag_sets_its_setting(flag: str, typed: str | None, path: str, value: o
     assert parse_train_arguments(words).overrides == {path: value}
     if typed is not None:
         assert parse_train_arguments(["run.yaml", flag, typed]).overrides == {path: value}
+
+
+def test_every_flag_with_one_value_may_stand_once(capsys: pytest.CaptureFixture[str]) -> None:
+    actions = (action for action in _parser()._actions if action.option_strings and action.nargs is None)
+    once = {action.option_strings[0]: action for action in actions if action.dest != "set"}
+    assert {"--seed", "--run-id", "--env", "--log-format", "--theme", "--time-scale"} <= once.keys()
+    for flag, action in once.items():
+        value = "json" if flag == "--log-format" else "1"
+        with pytest.raises(SystemExit) as left:
+            parse_train_arguments(["c.yaml", flag, value, f"{flag}={value}"])
+        found = value if action.type is None else action.type(value)
+        assert left.value.code == 2
+        assert f"argument {flag}: must be given once, got {found} and {found}" in capsys.readouterr().err
+    repeated = parse_train_arguments(["c.yaml", "--set", "a.b=1", "--set", "a.c=2", "--no-ui", "--no-ui"])
+    assert repeated.overrides == {"a.b": 1, "a.c": 2}
+
+
+@pytest.mark.parametrize(
+    ("parse", "words"),
+    [
+        (command_arguments.parse_evaluate, ["run", "--episodes", "3", "--episodes", "4"]),
+        (command_arguments.parse_check, ["toy:line", "--steps", "3", "--steps", "4"]),
+        (command_arguments.parse_replay, ["run", "--speed", "3", "--speed", "4"]),
+        (command_arguments.parse_demo, ["--hours", "3", "--hours", "4"]),
+    ],
+)
+def test_flags_of_other_commands_may_stand_once_too(
+    parse: Callable[[list[str]], object], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse(words)
+    assert re.search(r"must be given once, got 3(\.0)? and 4", capsys.readouterr().err)
 
 
 def test_flag_that_was_not_typed_leaves_the_setting_to_the_file() -> None:

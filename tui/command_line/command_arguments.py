@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rl_tui.tui.command_line.flag_parser import FlagParser
 from rl_tui.tui.command_line.train_arguments import ScreenOptions, add_screen_flags, number, parse, screen_options
 from rl_tui.tui.demo.script import HOURS
 
@@ -100,7 +101,7 @@ class ReplayArguments:
 
 def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
     """Does not check whether the run exists."""
-    parser = argparse.ArgumentParser(
+    parser = FlagParser(
         "rl-tui evaluate",
         description="Run a trained policy in the environment of its run, and print its returns.",
     )
@@ -130,7 +131,7 @@ def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
 
 def parse_check(words: Sequence[str]) -> CheckArguments:
     """Does not check whether the environment exists."""
-    parser = argparse.ArgumentParser(
+    parser = FlagParser(
         "rl-tui check-env",
         description="Make an environment, take random actions in it, and report whether it can be used for training.",
     )
@@ -163,7 +164,7 @@ def parse_check(words: Sequence[str]) -> CheckArguments:
 
 def parse_ls(words: Sequence[str]) -> ListArguments:
     """Raises SystemExit for --help and errors (code 2), as the others do."""
-    parser = argparse.ArgumentParser("rl-tui ls", description="List the runs of a folder, newest first.")
+    parser = FlagParser("rl-tui ls", description="List the runs of a folder, newest first.")
     parser.add_argument("results_dir", nargs="?", metavar="RESULTS_DIR", help=FOLDER_TEXT)
     parser.add_argument("--json", action="store_true", help="print one JSON object per line and run, with every field")
     typed = parse(parser, words)
@@ -172,7 +173,7 @@ def parse_ls(words: Sequence[str]) -> ListArguments:
 
 def parse_runs(words: Sequence[str]) -> RunsArguments:
     """Does not check whether the folder exists."""
-    parser = argparse.ArgumentParser(
+    parser = FlagParser(
         "rl-tui runs",
         description="Show the runs of a folder on a screen: sort, group, compare, resume, evaluate or delete them.",
         argument_default=argparse.SUPPRESS,
@@ -185,7 +186,7 @@ def parse_runs(words: Sequence[str]) -> RunsArguments:
 
 def parse_upgrade(words: Sequence[str]) -> UpgradeArguments:
     """Does not read the files."""
-    parser = argparse.ArgumentParser(
+    parser = FlagParser(
         "rl-tui upgrade-config",
         description="Convert a configuration of an older ML-Agents to the current format. Comments are lost.",
     )
@@ -198,7 +199,7 @@ def parse_upgrade(words: Sequence[str]) -> UpgradeArguments:
 
 def parse_demo(words: Sequence[str]) -> DemoArguments:
     """Every number is in a range that the demo can show."""
-    parser = argparse.ArgumentParser(
+    parser = FlagParser(
         "rl-tui demo",
         description="Try every key on a made-up run. Nothing is trained, and nothing is written to disk.",
         argument_default=argparse.SUPPRESS,
@@ -220,7 +221,7 @@ def parse_demo(words: Sequence[str]) -> DemoArguments:
 
 def parse_replay(words: Sequence[str]) -> ReplayArguments:
     """Does not check whether the run exists."""
-    parser = argparse.ArgumentParser(
+    parser = FlagParser(
         "rl-tui replay",
         description="Play a recorded run. On the screen, < and > change the speed, ( and ) go back and forward.",
         argument_default=argparse.SUPPRESS,

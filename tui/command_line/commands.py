@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import stat
@@ -16,6 +15,7 @@ from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.command_line import command_arguments
+from rl_tui.tui.command_line.flag_parser import FlagParser
 from rl_tui.tui.command_line.train_arguments import ScreenOptions, parse
 from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.relaunch import relaunch
@@ -34,7 +34,7 @@ PRINTED_LINES = 5  # of the output of a checked environment: enough to see where
 
 def print_schema(words: Sequence[str]) -> int:
     """The JSON Schema of the configuration is on stdout, and on stderr which plug-ins are not in it."""
-    parser = argparse.ArgumentParser("rl-tui schema", description="Print the JSON Schema of the configuration.")
+    parser = FlagParser("rl-tui schema", description="Print the JSON Schema of the configuration.")
     parse(parser, words)
     import json
 
@@ -48,7 +48,7 @@ def print_schema(words: Sequence[str]) -> int:
 
 def print_presets(words: Sequence[str]) -> int:
     """The list of presets, or the text of one, is on stdout."""
-    parser = argparse.ArgumentParser("rl-tui presets", description="List the presets, or print one.")
+    parser = FlagParser("rl-tui presets", description="List the presets, or print one.")
     parser.add_argument("name", nargs="?", metavar="NAME", help="print this preset, e.g. ppo/CartPole")
     name: str | None = parse(parser, words).name
     from rl_tui.engine.config.presets import preset_names, read_preset, summarize_preset
@@ -70,7 +70,7 @@ def print_presets(words: Sequence[str]) -> int:
 
 def print_plugins(words: Sequence[str]) -> int:
     """The list of plug-ins is on stdout."""
-    parser = argparse.ArgumentParser(
+    parser = FlagParser(
         "rl-tui plugins",
         description="List trainers, reward signals, encoders, environments and writers, built in and installed.",
     )

@@ -16,6 +16,7 @@ from rl_tui.engine.config import run_flags
 from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.config.flags import Setting, read_value
 from rl_tui.engine.version import VERSION
+from rl_tui.tui.command_line.flag_parser import FlagParser
 
 DESCRIPTION = """\
 Train the agents of a YAML file, with a live screen in this terminal.
@@ -167,7 +168,7 @@ def screen_options(typed: Mapping[str, object]) -> ScreenOptions:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = FlagParser(
         prog="rl-tui",
         usage="rl-tui [CONFIG] [flags]",
         description=DESCRIPTION,
