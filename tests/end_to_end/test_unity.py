@@ -18,6 +18,7 @@ from rl_tui.engine.session.messages import CheckpointSaved, EnvironmentRestarted
 from rl_tui.engine.specs import UnityPackage
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.end_to_end.program import events_of, finish, read_until, run, start
+from tests.sampling.unity.test_hostile_connections import called
 from tests.unity_player.executable import make_player
 
 BALL = """\
@@ -196,8 +197,11 @@ def test_editor_is_waited_for_and_play_may_be_stopped_and_pressed_again(folder: 
     said = read_until(process, "Press Play in the Unity Editor")
     assert "no environment is named: it trains in the Unity Editor. For another, set env (or --env) to gymnas" in said
     assert "yet" not in said, "no behavior is missed before it is there"
+    for _ in range(3):  # more failures than a minute may have
+        assert called(EDITOR_PORT, b"no message").startswith("PERMISSION_DENIED")
     with play(folder):
-        assert "WARNING" not in read_until(process, "Mean Reward")
+        said = read_until(process, "Mean Reward")
+        assert {"was refused" in line for line in said.splitlines() if "WARNING" in line} == {True}
     assert "ERROR" not in read_until(process, "Press Play in the Unity Editor")
     with play(folder):
         read_until(process, "Mean Reward")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from typing import Protocol
 
 import psutil
 
 from rl_tui.engine.errors import EnvironmentFailure
-from rl_tui.engine.sampling.environments.unity import ports
+from rl_tui.engine.sampling.environments.unity import handshake, ports
 from rl_tui.engine.sampling.environments.unity.player import LaunchPlan, Player
 from rl_tui.engine.sampling.failures import InstanceStopped
 
@@ -41,8 +42,9 @@ class Client(Protocol):
     def start(self) -> None:
         """The server listens: the client may connect."""
 
-    def admit(self, peer_port: int) -> str:
-        """Why a connection from this port is refused; "" if it is the client's. Called by another thread."""
+    def admit(self, peer_port: int, first: bytes) -> str:
+        """Why a connection from this port is refused; "" if it is the client's. first: its first message. Called by
+        another thread."""
 
     def require_alive(self, peer_port: int | None) -> None:
         """Raise if the client has gone. peer_port: of its connection, if it has one."""
@@ -52,6 +54,9 @@ class Client(Protocol):
 
     def silent(self, *, is_connected: bool) -> Exception:
         """The error for a client that has not sent anything in time."""
+
+    def unreadable(self, text: str) -> Exception:
+        """The error for a client that has sent what is no message of the protocol, which the text says."""
 
     def end(self) -> None:
         """It was asked to leave: make sure that it does."""
@@ -81,14 +86,14 @@ class StartedPlayer:
                     f"{self._plan.path} cannot be started: {reason}. Was it built for this system and processor?"
                 ) from error
 
-    def admit(self, peer_port: int) -> str:
+    def admit(self, peer_port: int, first: bytes) -> str:
         """Only the player itself, or what it has started, as wrapper scripts do."""
         with self._starting:
             processes = self._player.processes()
         if ports.client_within(processes, peer_port, self.port) is not None:
             self._was_connected = True
             return ""
-        return f"only the player that was started here may connect, got {_stranger(peer_port, self.port)}"
+        return "only the player that was started here may connect"
 
     def require_alive(self, peer_port: int | None) -> None:
         """Raises EnvironmentFailure, also if the process runs without its connection: players do not reconnect."""
@@ -113,6 +118,10 @@ class StartedPlayer:
             f"{_NEVER_CONNECTS}"
         )
 
+    def unreadable(self, text: str) -> EnvironmentFailure:
+        """It was started here, and does not work."""
+        return EnvironmentFailure(text)
+
     def end(self) -> None:
         """By force, if it takes too long."""
         if self._player.is_started and not self._player.wait(_LEAVE_SECONDS):
@@ -126,25 +135,30 @@ class StartedPlayer:
 
 
 class Editor:
-    """The Unity Editor, which connects when its user presses Play, as often as that happens."""
+    """The Unity Editor, which connects when its user presses Play, as often as that happens.
+
+    It may be any process of the user's: one that does not speak the protocol only loses its connection. warn: called
+    with a line for the user.
+    """
 
     name = "the Unity Editor"
     seconds = math.inf
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, warn: Callable[[str], None]) -> None:
         self.port = port
+        self._warn = warn
         self.awaits = f"Press Play in the Unity Editor, which connects to port {port}"
         self._pid: int | None = None
 
     def start(self) -> None:
         """It was started by its user."""
 
-    def admit(self, peer_port: int) -> str:
-        """Any process of the same user."""
+    def admit(self, peer_port: int, first: bytes) -> str:
+        """Any process of the same user that begins as Unity does."""
+        if not handshake.is_greeting(first):
+            return f"the first message must be Unity's greeting, got {len(first):,} bytes of something else"
         self._pid = ports.client_of_user(peer_port, self.port)
-        if self._pid is not None:
-            return ""
-        return f"only an Editor of the same user may connect, got {_stranger(peer_port, self.port)}"
+        return "" if self._pid is not None else "only an Editor of the same user may connect"
 
     def require_alive(self, peer_port: int | None) -> None:
         """Raises InstanceStopped."""
@@ -165,10 +179,10 @@ class Editor:
         """It may be paused for as long as its user likes."""
         raise AssertionError("the Editor has no time limit")
 
+    def unreadable(self, text: str) -> InstanceStopped:
+        """Its connection is closed, and another one is waited for."""
+        self._warn(f"{text}: its connection is closed")
+        return InstanceStopped(text, None)
+
     def end(self) -> None:
         """It leaves play mode by itself."""
-
-
-def _stranger(peer_port: int, port: int) -> str:
-    pid = ports.any_client(peer_port, port)
-    return "a process of another user" if pid is None else ports.in_words(pid)

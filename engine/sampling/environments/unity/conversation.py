@@ -6,7 +6,6 @@ import time
 
 from google.protobuf.message import DecodeError
 
-from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
 from rl_tui.engine.sampling.environments.unity.clients import Client
 from rl_tui.engine.sampling.environments.unity.exchange import Exchange, Gone
@@ -24,18 +23,17 @@ class Conversation:
     def receive(self, deadline: float) -> messages.UnityMessageProto:
         """The client's next message, until this monotonic time.
 
-        Raises EnvironmentFailure for one that is not of the protocol, and what the client raises when it has left, or
-        said nothing in time.
+        Raises what the client raises for one that is not of the protocol, when it has left, or said nothing in time.
         """
         content = self._wait(deadline)
         try:
             message: messages.UnityMessageProto = messages.UnityMessageProto.FromString(content)
         except DecodeError as error:
-            raise EnvironmentFailure(
-                f"{self._client.name} sent {len(content):,} bytes that are no message of ML-Agents' protocol"
-            ) from error
+            text = f"{self._client.name} sent {len(content):,} bytes that are no message of ML-Agents' protocol"
+            raise self._client.unreadable(text) from error
         if not message.HasField("header"):
-            raise EnvironmentFailure(f"{self._client.name} sent a message of {len(content):,} bytes without a header")
+            text = f"{self._client.name} sent a message of {len(content):,} bytes without a header"
+            raise self._client.unreadable(text)
         if message.header.status != OK:
             self._exchange.reply(FAREWELL)  # it leaves once it is answered
             raise self._client.gone()

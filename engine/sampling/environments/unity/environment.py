@@ -235,7 +235,7 @@ class UnityEnvironment:
                 return client, exchange
 
     def _editor(self) -> Client:
-        return Editor(ports.editor_port())
+        return Editor(ports.editor_port(), self._notes.warn)
 
     def _player(self, path: Path, number: int) -> Client:
         settings = self._settings

@@ -10,8 +10,8 @@ from queue import Empty, SimpleQueue
 import grpc
 
 from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.sampling.environments.unity import ports
 from rl_tui.engine.sampling.environments.unity.daemon_threads import DaemonThreads
-from rl_tui.engine.sampling.environments.unity.ports import HOST
 
 SERVICE = "communicator_objects.UnityToExternalProto"
 MOST_REPLY_BYTES = 4 * 2**20  # that a client of gRPC receives by default, as Unity's does
@@ -20,7 +20,7 @@ _OPTIONS = [
     ("grpc.max_send_message_length", -1),
     ("grpc.so_reuseport", 0),  # otherwise a second run could listen on the same port
 ]
-_MOST_NOTES = 3  # about refused connections: a program may try without end
+_MOST_NOTES = 3  # about refused connections: programs may try without end
 _THREADS = 3  # one for the client that is served, the others to refuse further ones
 _STOP_SECONDS = 0.5  # for the last reply to be sent
 
@@ -54,19 +54,18 @@ class _Request:
 class Exchange:
     """Listens on one port of this machine for one client. Used by one thread; gRPC's own call `_exchange`.
 
-    admit: called once for each connection, with its port at the other end; why it is refused, or "" if it is not.
-    note: called with a line for the user about each of the first connections that are refused. Both are called by
-    gRPC's threads.
+    admit: called for a connection while there is no client, with its port at the other end and its message; why it is
+    refused, or "" if it is the client from now on. note: called with a line for the user about each of the first
+    connections that are refused. Both are called by gRPC's threads.
     """
 
-    def __init__(self, port: int, admit: Callable[[int], str], note: Callable[[str], None]) -> None:
+    def __init__(self, port: int, admit: Callable[[int, bytes], str], note: Callable[[str], None]) -> None:
         self.port = port
         self._admit, self._note = admit, note
         self._requests: SimpleQueue[_Request] = SimpleQueue()
         self._current: _Request | None = None  # received by `wait`, and not answered
         self._client: str | None = None  # the connection that is served
-        self._refused: dict[str, str] = {}  # by connection: why
-        self._num_noted = 0  # connections that the user knows were refused
+        self._noted: set[str] = set()  # connections that the user knows were refused
         self._admitting = threading.Lock()
         self._farewell: bytes | None = None  # what every call is answered with from now on
         self._threads = DaemonThreads(_THREADS)
@@ -77,7 +76,7 @@ class Exchange:
     def open(self) -> None:
         """Listen from now on. Raises PortTaken."""
         try:
-            self._server.add_insecure_port(f"{HOST}:{self.port}")
+            self._server.add_insecure_port(f"{ports.HOST}:{self.port}")
         except RuntimeError as error:
             raise PortTaken(f"port {self.port} is taken") from error
         self._server.start()
@@ -119,7 +118,6 @@ class Exchange:
         """Answer what the client still asks with this, and serve another one from now on."""
         with self._admitting:
             self._client = None
-            self._refused.clear()
         self._dismiss(farewell)
 
     def close(self, farewell: bytes) -> None:
@@ -142,7 +140,7 @@ class Exchange:
     def _exchange(self, content: bytes, context: grpc.ServicerContext) -> bytes:
         """One call, from its message to its reply. Runs in one of gRPC's threads."""
         peer = context.peer()
-        if peer != self._client and (reason := self._refusal(peer)):
+        if peer != self._client and (reason := self._refusal(peer, content)):
             context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
         if self._farewell is not None:
             return self._farewell
@@ -159,29 +157,31 @@ class Exchange:
             if peer == self._client:
                 self._requests.put(_Request(None))
 
-    def _refusal(self, peer: str) -> str:
-        """Why a new connection is refused, which the user learns once; "" if it is served from now on."""
+    def _refusal(self, peer: str, content: bytes) -> str:
+        """Why another connection is refused, which the user learns once; "" if it is served from now on.
+
+        Nothing is kept of a refused one: the client may come from the same port after it has closed.
+        """
         with self._admitting:
             if peer == self._client:
                 return ""
-            if peer in self._refused:
-                return self._refused[peer]
             if self._client is not None:
-                reason = f"port {self.port} serves another client"
+                reason = "the port serves another client"
             else:
-                reason = self._admit(_port_of(peer))
+                reason = self._admit(_port_of(peer), content)
             if not reason:
                 self._client = peer
                 return ""
-            self._refused[peer] = reason
-            self._note_refusal(reason)
+            self._note_refusal(peer, reason)
         return reason
 
-    def _note_refusal(self, reason: str) -> None:
-        if self._num_noted < _MOST_NOTES:
-            self._num_noted += 1
-            more = "; further ones will be refused without a line" if self._num_noted == _MOST_NOTES else ""
-            self._note(f"a connection to port {self.port} was refused: {reason}{more}")
+    def _note_refusal(self, peer: str, reason: str) -> None:
+        if peer in self._noted or len(self._noted) == _MOST_NOTES:
+            return
+        self._noted.add(peer)
+        more = "; further ones will be refused without a line" if len(self._noted) == _MOST_NOTES else ""
+        client = ports.client_in_words(_port_of(peer), self.port)
+        self._note(f"a connection to port {self.port} by {client} was refused: {reason}{more}")
 
 
 def _port_of(peer: str) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from google.protobuf.message import DecodeError
+
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
 from rl_tui.engine.sampling.environments.unity.wire.packages import version_numbers
@@ -13,6 +15,7 @@ PACKAGE_VERSION = "1.1.0"  # of the Python package that speaks this protocol; Un
 OK = 200
 CLOSE = 400
 FAREWELL = messages.UnityMessageProto(header=messages.HeaderProto(status=CLOSE)).SerializeToString()
+_MOST_GREETING_BYTES = 65_536  # Unity's has about a hundred
 _WITHOUT = {  # capability -> what follows where it is missing
     "base": "the player lacks the basic capabilities of this protocol: its package is old, and training may fail",
     "concatenated_png": "the player cannot compress images of more than three channels, which makes it slow",
@@ -42,6 +45,17 @@ class Greeting:
     communication_version: str
     package_version: str
     capabilities: Capabilities
+
+
+def is_greeting(content: bytes) -> bool:
+    """Whether these bytes are Unity's first message, whatever version it speaks."""
+    if len(content) > _MOST_GREETING_BYTES:
+        return False
+    try:
+        message = messages.UnityMessageProto.FromString(content)
+    except DecodeError:
+        return False
+    return bool(message.header.status == OK and message.unity_output.HasField("rl_initialization_output"))
 
 
 def read_greeting(message: messages.UnityMessageProto) -> Greeting:

@@ -83,9 +83,10 @@ def client_of_user(peer_port: int, port: int) -> int | None:
     return _first(processes, lambda connection: _is_between(connection, peer_port, port))
 
 
-def any_client(peer_port: int, port: int) -> int | None:
+def client_in_words(peer_port: int, port: int) -> str:
     """The process connected to `port` from `peer_port`, as far as the system lets us see it."""
-    return _first(_visible_processes(), lambda connection: _is_between(connection, peer_port, port))
+    pid = _first(_visible_processes(), lambda connection: _is_between(connection, peer_port, port))
+    return "a process that has ended or is of another user" if pid is None else in_words(pid)
 
 
 def _is_between(connection: psutil._common.pconn, peer_port: int, port: int) -> bool:
