@@ -19,7 +19,7 @@ from importlib.util import find_spec
 
 from rl_tui.engine.errors import NotSupportedError, PluginError, RlTuiError
 from rl_tui.engine.process.interrupts import is_interrupt
-from rl_tui.engine.process.tracebacks import place_of, user_traceback
+from rl_tui.engine.process.tracebacks import place_of, text_of, user_traceback
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "trainers": {
@@ -142,7 +142,7 @@ def blaming(kind: str, name: str, doing: str = "") -> Iterator[None]:
         point = None if isinstance(error, RlTuiError) or is_interrupt(error) else _find(kind, name)
         if point is None:
             raise
-        what, text = f"{name} of {_package(point)}", "".join(str(error).splitlines()[:1])
+        what, text = f"{name} of {_package(point)}", "".join(text_of(error).splitlines()[:1])
         reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
         if not doing:
             raise PluginError(f"{what} ({kind}: {point.value}) cannot be used: {reason}") from error

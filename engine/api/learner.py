@@ -15,7 +15,8 @@ from rl_tui.engine.api.experience_check import require_experience
 from rl_tui.engine.api.plan import plan_learner
 from rl_tui.engine.api.policies import ActingPolicy, is_whole, seed_or_random
 from rl_tui.engine.api.settings import SettingsLike
-from rl_tui.engine.api.wording import of_learner, worded
+from rl_tui.engine.api.turns import Turn
+from rl_tui.engine.api.wording import of_learner, plain_failures, worded
 from rl_tui.engine.api.workbench import Workbench
 from rl_tui.engine.config.diagnostics import must_be_one_of
 from rl_tui.engine.errors import CheckpointError, ConfigError, ExportError, HookError, RlTuiError
@@ -36,7 +37,7 @@ class Learner:
     Everything that a run does at intervals (summaries, checkpoints, exports, evaluations) happens here, too. A method
     that raises an RlTuiError because training failed has saved everything before. After Ctrl-C, or another exception
     from outside, the learner can be used further: an update that was interrupted is undone, and environments begin new
-    episodes.
+    episodes. Threads may use it in turn: a call during another thread's is an RlTuiError.
     """
 
     def __init__(
@@ -56,10 +57,11 @@ class Learner:
         environment, its name, or a function that makes one and is called num_envs times; None for the one that the
         settings name. The keywords win over the settings. Raises RlTuiError.
         """
-        with worded(of_learner):
+        with plain_failures(), worded(of_learner):
             self._bench = Workbench(plan_learner(settings, env, folder, behavior, seed, num_envs, device))
         self._learner = self._bench.behavior.learner
         self._pid = os.getpid()
+        self._turn = Turn()
         self._is_closed = False
         self._is_busy = False  # training, from which only hooks call
         self._is_interrupted = False
@@ -83,7 +85,7 @@ class Learner:
         """
         if not is_whole(iterations) or iterations < 0:
             raise ConfigError(f"iterations: must be a whole number of at least 0, got {iterations!r}")
-        with _Training(self._begin, self._end):
+        with self._turn, _Training(self._begin, self._end):
             bench, learner = self._bench, self._learner
             target = learner.num_updates + iterations
             while learner.num_updates < target and not learner.is_finished:
@@ -92,7 +94,7 @@ class Learner:
 
     def collect(self) -> Trajectories:
         """The next block of experience: about time_horizon steps of each agent, or fewer where an update is due."""
-        with _Training(self._begin, self._end):
+        with self._turn, _Training(self._begin, self._end):
             return self._bench.collect()
 
     def learn(self, experience: Trajectories) -> Losses | None:
@@ -100,23 +102,25 @@ class Learner:
 
         Raises ConfigError for experience of another environment, or of a policy with another memory.
         """
-        self._require_usable()
-        self._require_own(experience)
-        if self.is_finished:
-            raise ConfigError(f"{self.behavior} has reached max_steps ({self.step}) and learns no more")
-        with _Training(self._begin, self._end):
-            before = self._learner.num_updates
-            self._bench.learn(experience)
-        return dict(self._learner.metrics) if self._learner.num_updates > before else None
+        with self._turn:
+            self._require_usable()
+            self._require_own(experience)
+            if self.is_finished:
+                raise ConfigError(f"{self.behavior} has reached max_steps ({self.step}) and learns no more")
+            with _Training(self._begin, self._end):
+                before = self._learner.num_updates
+                self._bench.learn(experience)
+            return dict(self._learner.metrics) if self._learner.num_updates > before else None
 
     def loss(self, experience: Trajectories) -> Losses:
         """The losses of the current networks on this experience. Changes nothing, and draws no random numbers.
 
         Raises ConfigError as `learn` does.
         """
-        self._require_usable()
-        self._require_own(experience)
-        return self._learner.loss(experience)
+        with self._turn:
+            self._require_usable()
+            self._require_own(experience)
+            return self._learner.loss(experience)
 
     def on_train_step(self, hook: TrainStepHook) -> None:
         """Call the hook after every gradient step from now on, with its mini-batch and losses.
@@ -124,8 +128,9 @@ class Learner:
         What it raises ends the update and comes out of `run`, with everything saved. Raises ConfigError for what is no
         function, and NotSupportedError for an installed trainer that calls no hooks.
         """
-        self._require_usable()
-        self._learner.add_hooks(Hooks(on_train_step=(hook,)))
+        with self._turn:
+            self._require_usable()
+            self._learner.add_hooks(Hooks(on_train_step=(hook,)))
 
     def every(self, interval: int, hook: MilestoneHook) -> None:
         """Call the hook whenever `step` reaches or crosses a multiple of the interval, counted over all restarts.
@@ -133,41 +138,46 @@ class Learner:
         What it raises comes out of `run`, with everything saved. Raises ConfigError for an impossible interval, and for
         what is no function.
         """
-        self._require_usable()
-        self._learner.add_hooks(Hooks(every=((interval, hook),)))
+        with self._turn:
+            self._require_usable()
+            self._learner.add_hooks(Hooks(every=((interval, hook),)))
 
     def remove_hook(self, hook: TrainStepHook | MilestoneHook) -> None:
         """Call the hook no more, whatever it was added for. Raises ConfigError where it was not added."""
-        self._require_usable()
-        self._learner.remove_hook(hook)
+        with self._turn:
+            self._require_usable()
+            self._learner.remove_hook(hook)
 
     def policy(self, kind: Literal["greedy", "stochastic"] = "greedy", seed: int | None = None) -> ActingPolicy:
         """The policy as it is now, to act with; it does not change when training continues.
 
         kind: the likeliest actions, or sampled ones as in training, drawn by `seed`. Raises ConfigError.
         """
-        self._require_usable()
-        if kind not in ("greedy", "stochastic"):
-            raise ConfigError(f"kind: {must_be_one_of(('greedy', 'stochastic'), kind)}")
-        policy = self._bench.make_policy(kind == "greedy", seed_or_random(seed))
-        return ActingPolicy(policy, self._bench.spec, self.step, is_greedy=kind == "greedy")
+        with self._turn:
+            self._require_usable()
+            if kind not in ("greedy", "stochastic"):
+                raise ConfigError(f"kind: {must_be_one_of(('greedy', 'stochastic'), kind)}")
+            policy = self._bench.make_policy(kind == "greedy", seed_or_random(seed))
+            return ActingPolicy(policy, self._bench.spec, self.step, is_greedy=kind == "greedy")
 
     def save(self) -> Path:
         """Save a checkpoint now; its folder. Raises CheckpointError."""
-        self._require_usable()
-        is_ok, message = self._bench.carry_out(SaveCheckpoint())
-        if not is_ok:
-            raise CheckpointError(message)
-        return Path(message)
+        with self._turn:
+            self._require_usable()
+            is_ok, message = self._bench.carry_out(SaveCheckpoint())
+            if not is_ok:
+                raise CheckpointError(message)
+            return Path(message)
 
     def export(self) -> dict[str, Path]:
         """Export the policy now; the file in policies/ of each kind. Raises ExportError."""
-        self._require_usable()
-        is_ok, message = self._bench.carry_out(ExportPolicy())
-        if not is_ok:
-            raise ExportError(message)
-        folder, kinds = self._bench.files.folder, self._bench.plan.settings.export_policies
-        return {kind: folder.policy(self.step, kind) for kind in kinds}
+        with self._turn:
+            self._require_usable()
+            is_ok, message = self._bench.carry_out(ExportPolicy())
+            if not is_ok:
+                raise ExportError(message)
+            folder, kinds = self._bench.files.folder, self._bench.plan.settings.export_policies
+            return {kind: folder.policy(self.step, kind) for kind in kinds}
 
     def close(self) -> None:
         """Save a checkpoint and the policies, and give back environments and folder. Harmless when called twice.
@@ -176,10 +186,11 @@ class Learner:
         """
         if self._is_closed or self._pid != os.getpid():
             return
-        if self._is_busy:
-            raise RlTuiError("a hook cannot close its learner: an exception ends training")
-        self._is_closed = True
-        self._bench.close()
+        with self._turn:
+            if self._is_busy:
+                raise RlTuiError("a hook cannot close its learner: an exception ends training")
+            self._is_closed = True
+            self._bench.close()
 
     def __enter__(self) -> Learner:
         return self
@@ -233,8 +244,9 @@ class Learner:
 
     def set_hyperparameter(self, name: str, value: float) -> None:
         """Use that value from the next update on, also after a restart. Raises ConfigError."""
-        self._require_usable()
-        self._learner.hyperparameters.set(name, value, self.step)
+        with self._turn:
+            self._require_usable()
+            self._learner.hyperparameters.set(name, value, self.step)
 
     def _begin(self) -> None:
         """Training begins. After an interruption, environments begin new episodes."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from rl_tui.engine.config import run_flags
 from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.session.text import safe_text
 
 _OF_LEARNER = {  # what the messages have, and what a Learner calls it
     "env_settings.env: must be set (or use --env)": "env: must be set",
@@ -47,6 +48,22 @@ def worded(words: Callable[[str], str]) -> Iterator[None]:
 def reword(error: RlTuiError, words: Callable[[str], str]) -> None:
     """Its message names arguments, too."""
     error.args = (words(str(error)),)
+
+
+def make_plain(error: RlTuiError) -> None:
+    """Nothing in its text can control a terminal, on which Python prints it as it is."""
+    error.args = (safe_text(str(error), multiline=True),)
+    error.detail = safe_text(error.detail, multiline=True)
+
+
+@contextmanager
+def plain_failures() -> Iterator[None]:
+    """What is raised within is plain text, whatever an environment or a file has put into it."""
+    try:
+        yield
+    except RlTuiError as error:
+        make_plain(error)
+        raise
 
 
 def _keyword(found: re.Match[str]) -> str:

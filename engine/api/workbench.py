@@ -20,6 +20,7 @@ from rl_tui.engine.errors import (
     RlTuiError,
 )
 from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.process.tracebacks import name_and_text
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.building import Builder, Place, device_of, run_seed
 from rl_tui.engine.running.collection import Collection
@@ -48,6 +49,7 @@ from rl_tui.engine.session.messages import (
     SaveCheckpoint,
 )
 from rl_tui.engine.session.states import RunState
+from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.specs import BehaviorSpec, Policy, Trajectories
 from rl_tui.engine.storage.checkpoints import trained_behaviors
 from rl_tui.engine.storage.run_folder import RunFolder
@@ -231,7 +233,7 @@ class Workbench:
             self.behavior.save_traceback(error)
         is_ok, message = self.carry_out(SaveCheckpoint())
         raised = error.__cause__ or error
-        raised.add_note(f"{error}; {f'saved in {message}' if is_ok else f'not saved: {message}'}")
+        raised.add_note(safe_text(f"{error}; {f'saved in {message}' if is_ok else f'not saved: {message}'}"))
         return raised
 
     def finish(self) -> None:
@@ -288,7 +290,7 @@ class Workbench:
 
     def _report_crash(self, error: BaseException) -> None:
         """In the thread of a writer."""
-        self.bus.log("error", "writers", f"{type(error).__name__}: {error}")
+        self.bus.log("error", "writers", name_and_text(error))
 
     def _pass_on(self) -> None:
         for envelope in self._mail.drain():

@@ -1,4 +1,4 @@
-"""Where in the user's code an error was raised, or a thread is now."""
+"""What an error says, where in the user's code it was raised, or where a thread is now."""
 
 from __future__ import annotations
 
@@ -12,6 +12,25 @@ from pathlib import Path
 _OURS = f"{Path(__file__).parents[1]}{os.sep}"
 _STANDARD = f"{sysconfig.get_path('stdlib')}{os.sep}"
 _INSTALLED = {"site-packages", "dist-packages"}
+
+
+def text_of(error: BaseException) -> str:
+    """Its message; what stands for that where its own `__str__` raises."""
+    try:
+        return str(error)
+    except (Exception, SystemExit) as raised:
+        return f"(its message is unknown: __str__ raised {type(raised).__name__})"
+
+
+def notes_of(error: BaseException) -> list[str]:
+    """Those that were added to it."""
+    notes = getattr(error, "__notes__", ())
+    return [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
+
+
+def name_and_text(error: BaseException) -> str:
+    """Its class and its message, as the last line of a traceback has them."""
+    return f"{type(error).__name__}: {text_of(error)}"
 
 
 def user_traceback(error: BaseException, *, with_notes: bool = True) -> str:

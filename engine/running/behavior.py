@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rl_tui.engine.errors import HookError, PluginError, RlTuiError
+from rl_tui.engine.process.tracebacks import name_and_text
 from rl_tui.engine.running.hooks import HookStop
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.threads import Control
@@ -93,7 +94,7 @@ class Behavior:
 
     def rescue(self, error: BaseException) -> None:
         """Save what was learned before an internal error. Called in the thread of its learner, which then ends."""
-        self.learner.fail(RlTuiError(f"{type(error).__name__}: {error}"))
+        self.learner.fail(RlTuiError(name_and_text(error)))
         self.finish()
 
     def _may_learn(self) -> bool:

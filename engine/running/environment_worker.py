@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
+from rl_tui.engine.process.tracebacks import name_and_text
 from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.call_timeout import CallTimer, call_with_timeout, locate_call
@@ -181,7 +182,7 @@ class EnvironmentWorker:
         """Save what was learned before an internal error, except by threaded learners, which save themselves."""
         for behavior in self.behaviors.values():
             if behavior.is_threaded:
-                behavior.learner.fail(RlTuiError(f"{type(error).__name__}: {error}"))
+                behavior.learner.fail(RlTuiError(name_and_text(error)))
             else:
                 behavior.rescue(error)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError, HookError
 from rl_tui.engine.process.interrupts import is_interrupt
-from rl_tui.engine.process.tracebacks import place_of, user_traceback
+from rl_tui.engine.process.tracebacks import name_and_text, place_of, user_traceback
 
 if TYPE_CHECKING:
     from rl_tui.engine.learning.train_step import TrainStepHook
@@ -76,7 +76,7 @@ def call_hook(hook: Callable[[T], object], seen: T) -> None:
         at = f", at {place}" if (place := place_of(error)) else ""
         if isinstance(error, StopIteration):
             raise HookStop(f"stopped by the hook {_name(hook)}{at}") from error
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        reason = name_and_text(error).splitlines()[0]
         failure = HookError(f"the hook {_name(hook)} raised {reason}{at}")
         failure.detail = user_traceback(error)
         raise failure from error

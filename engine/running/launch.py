@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.process.imports import imports_that_stay
-from rl_tui.engine.process.tracebacks import forget_locals
+from rl_tui.engine.process.tracebacks import forget_locals, name_and_text
 from rl_tui.engine.running.command_ledger import OVER, refuse_waiting
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.threads import UiPriority, spawn
@@ -101,7 +101,7 @@ class Launch:
     def _crashed(self, error: BaseException) -> None:
         forget_locals(error)  # no tensors
         self.failure, self.exit_code = error, 1
-        self._bus.publish(RunStateChanged("failed", f"{type(error).__name__}: {error}", 1))
+        self._bus.publish(RunStateChanged("failed", name_and_text(error), 1))
         self._end()
 
     def _end(self) -> None:

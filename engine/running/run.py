@@ -15,6 +15,7 @@ import torch
 
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import EnvironmentFailure, RlTuiError
+from rl_tui.engine.process.tracebacks import name_and_text
 from rl_tui.engine.running.announcements import LoggedWarnings
 from rl_tui.engine.running.building import Builder, device_of, run_seed
 from rl_tui.engine.running.command_ledger import OVER, CommandLedger, refuse_waiting
@@ -265,7 +266,7 @@ class Run:
         error, failures, losses = self._internal_error, supervisor.failures, supervisor.losses
         self.failure = next(iter((*([error] if error else []), *failures, *losses)), None)
         if error is not None:
-            return "failed", f"{type(error).__name__}: {error}", 1
+            return "failed", name_and_text(error), 1
         exit_code = stop.exit_code if stop is not None and stop.exit_code and not losses else supervisor.exit_code
         if failures or losses:
             return "failed" if failures else "unsaved", "; ".join(map(str, [*failures, *losses])), exit_code

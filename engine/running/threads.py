@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from rl_tui.engine.process.tracebacks import name_and_text
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import StopMode, WorkerFailed
 
@@ -198,7 +199,7 @@ def spawn(
             main()
         except BaseException as error:  # a thread that dies silently leaves a run that never ends
             lines = "".join(traceback.format_exception(error))
-            bus.publish(WorkerFailed(name, f"{type(error).__name__}: {error}", lines))
+            bus.publish(WorkerFailed(name, name_and_text(error), lines))
             on_failure(error)
 
     thread = threading.Thread(target=supervised, name=name, daemon=True)

@@ -14,7 +14,7 @@ from rl_tui.engine.errors import (
     RlTuiError,
 )
 from rl_tui.engine.process.interrupts import is_interrupt
-from rl_tui.engine.process.tracebacks import place_of, user_traceback
+from rl_tui.engine.process.tracebacks import notes_of, place_of, text_of, user_traceback
 
 
 class InstanceFailure(EnvironmentFailure):
@@ -67,7 +67,8 @@ class Guard(AbstractContextManager["Guard"]):
         failure = NonFiniteAnswer if isinstance(error, NonFiniteError) else InstanceFailure
         is_found_here = isinstance(error, EnvironmentFailure | NonFiniteError) and not place_of(error)
         detail = "" if is_found_here else user_traceback(error, with_notes=False)  # they are part of the reason
-        detail = getattr(error, "detail", "") or detail
+        if isinstance(error, RlTuiError):
+            detail = error.detail or detail
         raise failure(f"{self.subject}: {self._reason(error)}", self.instance, self.worker, detail) from error
 
     @property
@@ -82,8 +83,8 @@ class Guard(AbstractContextManager["Guard"]):
 
     def _reason(self, error: BaseException) -> str:
         """One line: the call, its exception, and where in the user's code."""
-        text = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
-        where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        text = " ".join((str(error.msg or "") if isinstance(error, SyntaxError) else text_of(error)).split())
+        where = "".join(f" ({note})" for note in notes_of(error))
         if isinstance(error, EnvironmentFailure | NonFiniteError):
             return f"{self.doing} failed: {text}{where}"
         place = place_of(error)

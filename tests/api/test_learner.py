@@ -468,6 +468,59 @@ def test_failing_environment_ends_training_with_everything_saved(tmp_path: Path)
     assert kinds.count("RunStarted") == 2
 
 
+class Painted(Counting):
+    """Fails with a text that would color a terminal."""
+
+    def step(self, action: Any) -> Any:
+        raise ValueError("\x1b[31mred\x07")
+
+
+def test_text_of_a_failure_controls_no_terminal(tmp_path: Path) -> None:
+    with rl_tui.Learner(behavior(), Painted(), tmp_path / "a") as learner:
+        with pytest.raises(rl_tui.EnvironmentFailure, match="step raised ValueError: red, at ") as first:
+            learner.run(1)
+        with pytest.raises(rl_tui.RlTuiError, match=r"training has failed.*: red, at ") as second:
+            learner.save()
+    for failure in (first.value, second.value):
+        assert str(failure).isprintable()
+    assert first.value.detail
+    assert "\x1b" not in first.value.detail
+    with pytest.raises(rl_tui.ConfigError) as third:
+        rl_tui.Learner(behavior(), "toy:line", tmp_path / "b", device="\x1b[31mred")
+    assert str(third.value).isprintable()
+
+
+def test_second_thread_is_refused_until_the_first_has_returned(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def meddle(learner: rl_tui.Learner) -> None:
+        methods = learner.run, learner.collect, learner.save, learner.policy, learner.close
+        for method in methods:
+            try:
+                method()
+            except rl_tui.RlTuiError as error:
+                said.append(str(error))
+
+    with line(tmp_path) as learner:
+
+        def hook(_: object) -> None:
+            if not said:
+                other = threading.Thread(target=meddle, args=(learner,), name="meddler")
+                other.start()
+                other.join()
+
+        learner.on_train_step(hook)
+        learner.run(2)
+        here = threading.current_thread().name
+        words = f"thread 'meddler' must wait until {here!r} has returned: a Learner serves one thread at a time"
+        assert said == [words] * 5
+        step = learner.step
+        other = threading.Thread(target=lambda: learner.run(1))  # now it is free
+        other.start()
+        other.join()
+        assert learner.step > step
+
+
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 def test_divergence_ends_training_with_the_last_finite_state(tmp_path: Path) -> None:
     with rl_tui.Learner(behavior(), Overwhelming, tmp_path / "a") as learner:

@@ -37,6 +37,7 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.event_log import read_events
 from tests.running.runs import behavior, configuration, ending, equal, live, run_to_end, tensors_of
+from tests.sampling.returning import ERRORS
 
 ML_AGENTS_TAGS = {
     "Environment/Cumulative Reward",
@@ -255,3 +256,12 @@ def test_nothing_that_learned_outlives_its_run(threaded: bool, monkeypatch: pyte
         assert [reference() for reference in made] == [None, None]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("value", ["Mute", "SystemExit", "Bare"])
+def test_run_without_workers_ends_with_the_exit_code_of_its_environment(value: str, tmp_path: Path) -> None:
+    settings = {"env_kwargs": {"part": "raises", "value": value}, "num_envs": 1}
+    env = "tests.sampling.returning:Returning"
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior()}, env, env_settings=settings))
+    assert run.launch.exit_code == 3
+    assert f"step raised {type(ERRORS[value]()).__name__}" in ending(run).reason

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rl_tui.engine.errors import ConfigError, RlTuiError
+from rl_tui.engine.process.tracebacks import name_and_text
 from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.evaluation.episodes import play
 from rl_tui.engine.running.lessons.lessons import Lessons
@@ -90,7 +91,7 @@ class Viewer:
 
     def crashed(self, error: BaseException) -> None:
         """An internal error ends watching, and nothing else."""
-        self._show("failed", f"{type(error).__name__}: {error}")
+        self._show("failed", name_and_text(error))
 
     def main(self) -> None:
         """Play until the end; after a failure, wait for a command to restart."""

@@ -14,7 +14,7 @@ from rl_tui.engine.config.writers import KIND, WriterSettings
 from rl_tui.engine.errors import PluginError, RlTuiError
 from rl_tui.engine.process.interrupts import is_interrupt
 from rl_tui.engine.process.leaving import leave_behind
-from rl_tui.engine.process.tracebacks import place_of, user_traceback
+from rl_tui.engine.process.tracebacks import place_of, text_of, user_traceback
 from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.threads import spawn
 from rl_tui.engine.running.writers.base import Writer, WriterContext
@@ -87,7 +87,7 @@ class GuardedWriter:
 
     def _reason(self, doing: str, error: BaseException) -> str:
         """One line: the package, the call, its exception, and where in the plug-in's code."""
-        text = visible(" ".join(str(error).split()), LONGEST_REASON)
+        text = visible(" ".join(text_of(error).split()), LONGEST_REASON)
         if isinstance(error, RlTuiError):
             return text
         package = registry.package_of(KIND, self._name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import Any, SupportsFloat, TypeAlias
 
@@ -21,6 +21,7 @@ from rl_tui.engine.sampling.environments.measuring import Tally
 from rl_tui.engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
 from rl_tui.engine.sampling.environments.parameter_setting import ParameterSetter
 from rl_tui.engine.sampling.environments.rendering import Frame, frames_per_second, rendered
+from rl_tui.engine.sampling.environments.returned import NUMBERS, as_flag, as_reward
 from rl_tui.engine.sampling.environments.space_json import spaces_to_json
 from rl_tui.engine.sampling.parameters import Parameters
 from rl_tui.engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
@@ -49,7 +50,8 @@ class NamedCopy(AbstractContextManager["NamedCopy"]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is not None and self._count > 1:
-            error.add_note(f"copy {self.index}")
+            with suppress(TypeError):  # where its notes are no list
+                BaseException.add_note(error, f"copy {self.index}")
 
 
 class GymnasiumLoop:
@@ -128,10 +130,13 @@ class GymnasiumLoop:
                     observation, reward, terminated, truncated, infos = returned
                 except (TypeError, ValueError):
                     raise _must_return(STEP, returned) from None
+                if not isinstance(infos, Mapping):
+                    raise _must_return(STEP, returned)
                 if self._tally is not None:
                     self._tally.add(infos)
+                terminated, truncated = as_flag("terminated", terminated), as_flag("truncated", truncated)
                 if terminated or truncated:
-                    ended.append((index, observation, reward, bool(terminated)))
+                    ended.append((index, observation, reward, terminated))
                     reward = 0.0
                     observation, infos = _begun(self._reset_copy(index))
                 self._store(index, observation, infos)
@@ -165,7 +170,8 @@ class GymnasiumLoop:
 
     def _store(self, index: int, observation: Any, infos: Mapping[str, Any]) -> None:  # Any: as Gymnasium has it
         """Write one copy's observation into its row and store its action mask."""
-        if type(observation) is np.ndarray and observation.shape == self._bare_shape:
+        is_bare = type(observation) is np.ndarray and observation.shape == self._bare_shape
+        if is_bare and observation.dtype.kind in NUMBERS:
             self._raws[0][index] = observation
         else:
             for leaf, raw in zip(self._leaves, self._raws, strict=True):
@@ -201,11 +207,13 @@ def is_gymnasium(made: object) -> bool:
     return isinstance(made, gymnasium.Env)
 
 
-def _begun(returned: Any) -> tuple[Any, dict[str, Any]]:  # Any: as the environment returned it
+def _begun(returned: Any) -> tuple[Any, Any]:  # Any: as the environment returned it
     """Observation and info of a reset; raises EnvironmentFailure for anything else."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:  # an array of two would pass for both
         raise _must_return(RESET, returned)
     observation, infos = returned
+    if not isinstance(infos, Mapping):
+        raise _must_return(RESET, returned)
     return observation, infos
 
 
@@ -219,8 +227,6 @@ def as_rewards(rewards: Sequence[Any]) -> Float32:  # Any: as the environment re
     """f32[n] of n rewards; raises EnvironmentFailure naming the first that is not a number."""
     try:
         return np.frombuffer(array("f", rewards), np.float32)  # unlike numpy, array takes neither None nor text
-    except TypeError:
-        for index, reward in enumerate(rewards):
-            if not isinstance(reward, int | float | np.number | np.bool_):
-                raise EnvironmentFailure(f"copy {index}: the reward must be a number, got {reward!r}") from None
-        raise
+    except (TypeError, OverflowError):
+        numbers = [as_reward(f"copy {index}: the reward", reward) for index, reward in enumerate(rewards)]
+        return np.array(numbers, np.float32)

@@ -17,6 +17,7 @@ from rl_tui.engine.sampling.environments.gymnasium_loop import reward_threshold
 from rl_tui.engine.sampling.environments.measuring import Infos, Tally
 from rl_tui.engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
 from rl_tui.engine.sampling.environments.rendering import Frame, frames_per_second, rendered
+from rl_tui.engine.sampling.environments.returned import as_flags
 from rl_tui.engine.sampling.environments.space_json import spaces_to_json
 from rl_tui.engine.sampling.parameters import Parameters
 from rl_tui.engine.specs import (
@@ -125,7 +126,8 @@ class GymnasiumVector:
         observation, reward, terminated, truncated, infos = self._env.step(self._codec.batch(given))
         observations = self._batch(observation)
         rewards = np.asarray(reward, np.float32)
-        done: Bool = np.logical_or(terminated, truncated)
+        terminated = as_flags("terminated", terminated)
+        done: Bool = terminated | as_flags("truncated", truncated)
         if rewards.shape != (self._count,) or done.shape != (self._count,):
             raise EnvironmentFailure(
                 f"rewards have shape {rewards.shape} and endings {done.shape} for {self._count} copies"

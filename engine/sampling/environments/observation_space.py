@@ -16,6 +16,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import EnvironmentFailure, NotSupportedError
+from rl_tui.engine.sampling.environments.returned import as_numbers
 from rl_tui.engine.sampling.environments.spaces import (
     Array,
     Path,
@@ -26,6 +27,7 @@ from rl_tui.engine.sampling.environments.spaces import (
     refused_space,
     require_few_choices,
 )
+from rl_tui.engine.sampling.wrong_values import in_words
 from rl_tui.engine.specs import Float32, Int64, Observation, Observations, ObservationSpec
 
 Bounds: TypeAlias = tuple[NDArray[Any], NDArray[Any]]  # lowest, highest; of the space's own type
@@ -69,26 +71,32 @@ class ObservationLeaf:
 
     def pick(self, observation: Any) -> Any:  # Any: as the environment returned it
         """This leaf's value inside a nested observation, single or batched."""
+        whole = observation
         for key in self.path:
-            observation = observation[key]
+            try:
+                observation = observation[key]
+            except (KeyError, IndexError, TypeError):
+                text = f"observation {self.spec.name!r} must be in what is returned, got {in_words(whole)} without it"
+                raise EnvironmentFailure(text) from None
         return observation
 
     def write(self, raw: Array, row: int, observation: Any) -> None:  # Any: as the environment returned it
         """Write one copy's value into its row; raises EnvironmentFailure if it does not fit the space."""
         value = self.pick(observation)
-        shape = value.shape if isinstance(value, np.ndarray) else np.shape(value)
-        if shape != self.raw_shape:
-            raise EnvironmentFailure(self.misshaped(shape, self.raw_shape))
         if self.spec.dtype == "uint8":
             self.require_bytes(value)
-        raw[row] = value
+        numbers = as_numbers(f"observation {self.spec.name!r}", value)
+        if numbers.shape != self.raw_shape:
+            raise EnvironmentFailure(self.misshaped(numbers.shape, self.raw_shape))
+        raw[row] = numbers
 
     def batch(self, observation: Any, count: int) -> Observation:  # Any: as the environment returned it
         """[count, ...] of a batched observation; raises EnvironmentFailure if it does not fit the space."""
         value = self.pick(observation)
         if self.spec.dtype == "uint8":
             self.require_bytes(value)
-        raw = np.asarray(value, dtype=self.spec.dtype if self.one_hot is None else None)
+        numbers = as_numbers(f"observation {self.spec.name!r}", value)
+        raw = np.asarray(numbers, dtype=self.spec.dtype if self.one_hot is None else None)
         if raw.shape != (count, *self.raw_shape):
             raise EnvironmentFailure(self.misshaped(raw.shape, (count, *self.raw_shape)))
         return self.encode(raw)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError
 from rl_tui.engine.experience import Column, columns_of, values_of
+from rl_tui.engine.sampling.wrong_values import in_words
 from rl_tui.engine.specs import (
     Aggregation,
     BehaviorSpec,
@@ -62,9 +63,10 @@ class AnswerCheck:
             if steps.terminals is not None:
                 self._terminals[behavior].check(steps.terminals)
                 _unique(steps.terminals.agent_ids, behavior)
-                if steps.terminals.truncated.shape != steps.terminals.agent_ids.shape:
-                    found, ids = steps.terminals.truncated.shape, steps.terminals.agent_ids
-                    raise EnvironmentFailure(f"{behavior}: truncated must have shape {ids.shape}, got {found}")
+                truncated, shape = steps.terminals.truncated, steps.terminals.agent_ids.shape
+                if truncated.dtype != np.bool_ or truncated.shape != shape:
+                    found = f"{truncated.dtype} {truncated.shape}"
+                    raise EnvironmentFailure(f"{behavior}: truncated must be bool {shape}, got {found}")
 
 
 class _CarrierCheck:
@@ -182,14 +184,6 @@ def _require_statistics(behavior: str, statistics: object) -> None:
 def _require(is_fine: bool, expected: str, found: object) -> None:
     if not is_fine:
         raise EnvironmentFailure(f"{expected}, got {in_words(found)}")
-
-
-def in_words(found: object) -> str:
-    """The type of something, for a message; a number or None itself."""
-    if found is None or isinstance(found, bool | int | float):
-        return str(found)
-    name = type(found).__name__
-    return f"a {name}" if type(found).__module__ == "builtins" else name
 
 
 def _check_measured(behavior: str, measured: Measured) -> None:

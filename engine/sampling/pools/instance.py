@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.base import Environment
-from rl_tui.engine.sampling.pools.checks import AnswerCheck, in_words, require_types
+from rl_tui.engine.sampling.pools.checks import AnswerCheck, require_types
 from rl_tui.engine.sampling.pools.numbering import with_all_behaviors
 from rl_tui.engine.sampling.pools.teams import Teams
+from rl_tui.engine.sampling.wrong_values import in_words
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 

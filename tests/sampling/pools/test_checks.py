@@ -92,6 +92,7 @@ def test_agents_that_are_there_twice_or_negative_are_named() -> None:
         ("decisions", "observations", None, "observations must be a tuple of arrays, got None"),
         ("terminals", "observations", ([], []), "final observations[0] must be an array, got a list"),
         ("terminals", "truncated", False, "truncated must be bool (2,), got False"),
+        ("terminals", "truncated", np.array(["no", "no"]), "truncated must be bool (2,), got <U2 (2,)"),
         ("", "terminals", steps().decisions, "terminals must be TerminalSteps or None, got DecisionSteps"),
         ("", "decisions", None, "decisions must be DecisionSteps, got None"),
         ("", "measured", {"x": 3.0}, "measured['x'] must be a sum and a count, got 3.0"),

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.base_env.interface import BaseEnv, action_tuple
-from rl_tui.engine.sampling.environments.base_env.reader import BehaviorReader
+from rl_tui.engine.sampling.environments.base_env.reader import BehaviorReader, as_ids
 from rl_tui.engine.sampling.parameters import Parameters
+from rl_tui.engine.sampling.wrong_values import in_words
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 _IDS_OF_A_TEAM = 2**40  # more than int32, of which the ids are
@@ -86,13 +88,14 @@ class BaseEnvironment:
     def _outcome(self) -> dict[str, Steps]:
         answer: dict[str, Steps] = {}
         for name, spec in self._env.behavior_specs.items():
-            waiting, ended = self._env.get_steps(name)
-            if not len(waiting.agent_id) and not len(ended.agent_id):
+            waiting, ended = _pair(name, self._env.get_steps(name))
+            num_waiting = len(as_ids(name, waiting.agent_id))
+            if not num_waiting and not len(as_ids(name, ended.agent_id)):
                 continue
             if name not in self._readers:
                 self._meet(BehaviorReader(name, spec, waiting, self._shift_of(name)))
             answer[name] = self._readers[name].read(waiting, ended)
-            self._num_agents[name] = max(self._num_agents[name], len(waiting.agent_id))
+            self._num_agents[name] = max(self._num_agents[name], num_waiting)
         return answer
 
     def _meet(self, reader: BehaviorReader) -> None:
@@ -103,6 +106,16 @@ class BaseEnvironment:
         """Of the ids of a team that follows others of its behavior."""
         behavior = name.partition("?")[0]
         return _IDS_OF_A_TEAM * sum(other.partition("?")[0] == behavior for other in self._specs)
+
+
+def _pair(name: str, returned: Any) -> tuple[Any, Any]:  # Any: as the BaseEnv returned it
+    """The agents that wait, and those whose episodes have ended. Raises EnvironmentFailure."""
+    parts = returned if isinstance(returned, tuple | list) else ()
+    if len(parts) != 2 or not all(hasattr(part, column) for part in parts for column in ("obs", "reward", "agent_id")):
+        text = "the agents that wait and those that have ended, each with obs, reward and agent_id"
+        raise EnvironmentFailure(f"get_steps({name!r}) must return {text}, got {in_words(returned)}")
+    waiting, ended = parts
+    return waiting, ended
 
 
 def _beginning(steps: Steps) -> Steps:

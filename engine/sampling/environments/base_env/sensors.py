@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.base_env import interface
 from rl_tui.engine.sampling.environments.observation_names import unique_names
+from rl_tui.engine.sampling.wrong_values import in_words
 from rl_tui.engine.specs import ActionSpec, Observation, ObservationSpec
 
 _TRANSLATIONAL, _VARIABLE_SIZE = 2, 4  # bits of an axis' dimension property
@@ -53,6 +54,8 @@ def sensors_of(
 
 def require_count(behavior: str, found: Sequence[object], expected: Sequence[object]) -> None:
     """There are as many arrays as observations. Raises EnvironmentFailure."""
+    if not hasattr(found, "__len__"):
+        raise EnvironmentFailure(f"{behavior}: obs must be a list of arrays, got {in_words(found)}")
     if len(found) != len(expected):
         raise EnvironmentFailure(f"{behavior}: obs must have {len(expected)} arrays, got {len(found)}")
 

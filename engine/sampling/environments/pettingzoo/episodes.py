@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.sampling.environments.returned import as_flag, as_reward
+from rl_tui.engine.sampling.wrong_values import in_words
 
 AgentName: TypeAlias = Hashable  # mostly text, as in `possible_agents`
 Env: TypeAlias = Any  # a ParallelEnv or an AECEnv: PettingZoo need not be installed
@@ -73,28 +75,31 @@ class ParallelEpisodes:
         returned = _reset(self.env, seed, options)
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise _must_return("observations, infos", returned)
+        _require_mappings(("observations", "infos"), returned)
         observations, infos = returned
         self._observations = observations
         agents = self.env.agents
-        return Turn([Seen(agent, _of(observations, agent), 0.0, infos.get(agent) or {}) for agent in agents], [])
+        return Turn([Seen(agent, _of(observations, agent), 0.0, _infos_of(infos, agent)) for agent in agents], [])
 
     def step(self, actions: Mapping[AgentName, Action]) -> Turn:
         """As `Episodes`."""
         returned = self.env.step(actions)
         if not isinstance(returned, tuple) or len(returned) != 5:
             raise _must_return("observations, rewards, terminations, truncations, infos", returned)
+        _require_mappings(("observations", "rewards", "terminations", "truncations", "infos"), returned)
         observations, rewards, terminations, truncations, infos = returned
         turn, alive = Turn(), self.env.agents
         for agent in alive:
-            if not (terminations.get(agent) or truncations.get(agent)):
-                reward = rewards.get(agent, 0.0)
-                turn.waiting.append(Seen(agent, _of(observations, agent), reward, infos.get(agent) or {}))
+            is_truncated = _is_set(truncations, agent, "truncated")
+            if not (_is_set(terminations, agent, "terminated") or is_truncated):
+                reward = _reward_of(rewards, agent)
+                turn.waiting.append(Seen(agent, _of(observations, agent), reward, _infos_of(infos, agent)))
         remaining = {seen.agent for seen in turn.waiting}
         for agent in actions:
             if agent not in remaining:
                 last = observations[agent] if agent in observations else self._observations[agent]
-                seen = Seen(agent, last, rewards.get(agent, 0.0), infos.get(agent) or {})
-                turn.ended.append(Ended(seen, is_truncated=not terminations.get(agent)))
+                seen = Seen(agent, last, _reward_of(rewards, agent), _infos_of(infos, agent))
+                turn.ended.append(Ended(seen, is_truncated=not _is_set(terminations, agent, "terminated")))
         turn.is_over = not turn.waiting
         self._observations = observations
         return turn
@@ -124,8 +129,12 @@ class TurnEpisodes:
         env, turn = self.env, Turn()
         while env.agents:
             agent = env.agent_selection
-            observation, reward, terminated, truncated, infos = env.last()
-            seen = Seen(agent, observation, reward, infos)
+            returned = env.last()
+            if not isinstance(returned, tuple) or len(returned) != 5:
+                raise _must_return("observation, reward, terminated, truncated, info from last()", returned)
+            observation, reward, terminated, truncated, infos = returned
+            seen = Seen(agent, observation, _reward_of({agent: reward}, agent), _infos_of({agent: infos}, agent))
+            terminated, truncated = as_flag("terminated", terminated), as_flag("truncated", truncated)
             if not (terminated or truncated):
                 turn.waiting.append(seen)
                 self._observations[agent] = observation
@@ -148,6 +157,34 @@ def _of(observations: Mapping[AgentName, Observed], agent: AgentName) -> Observe
         return observations[agent]
     except KeyError:
         raise EnvironmentFailure(f"it must return an observation of every agent, got none of {agent}") from None
+
+
+def _require_mappings(names: Sequence[str], returned: Sequence[object]) -> None:
+    for name, value in zip(names, returned, strict=True):
+        if not isinstance(value, Mapping):
+            raise EnvironmentFailure(f"{name} must be a mapping by agent, got {in_words(value)}")
+
+
+def _is_set(flags: Mapping[AgentName, object], agent: AgentName, name: str) -> bool:
+    """What the mapping says of an agent; False where it says nothing."""
+    flag = flags.get(agent, False)
+    return flag if type(flag) is bool else as_flag(f"{name} of {agent}", flag)
+
+
+def _reward_of(rewards: Mapping[AgentName, object], agent: AgentName) -> float:
+    """What an agent has earned; nothing where the mapping does not say."""
+    reward = rewards.get(agent, 0.0)
+    return reward if type(reward) is float else as_reward(f"the reward of {agent}", reward)
+
+
+def _infos_of(infos: Mapping[AgentName, Any], agent: AgentName) -> Mapping[str, Any]:  # Any: as it returned them
+    """The infos of an agent; none where there are none."""
+    found = infos.get(agent)
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise EnvironmentFailure(f"the infos of {agent} must be a mapping, got {in_words(found)}")
+    return found
 
 
 def _must_return(expected: str, returned: object) -> EnvironmentFailure:
