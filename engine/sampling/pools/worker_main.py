@@ -103,8 +103,8 @@ class Worker:
         assert isinstance(request, dict)
         source = EnvironmentSource.from_json(request["source"])
         first, count, worker = (int(str(request[key])) for key in ("first", "count", "worker"))
-        if request["log"] is not None:
-            _print_to_file(Path(str(request["log"])))
+        log = request["log"]
+        _print_to(None if log is None else Path(str(log)))
         self._guard, self._metrics = Guard(source.env, worker), source.metrics
         with self._calling("start", None):
             environments = source.make(first, count)
@@ -182,8 +182,8 @@ class Worker:
         return self._guard
 
 
-def _print_to_file(path: Path) -> None:
-    """What environments print goes to this file, and not onto the screen."""
-    log = open_log(path)
+def _print_to(path: Path | None) -> None:
+    """What environments print goes to this file, or nowhere, and not onto the screen."""
+    log = os.open(os.devnull, os.O_WRONLY) if path is None else open_log(path)
     redirect_printing(log)
     os.close(log)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import select
 import time
@@ -112,7 +111,7 @@ class WorkerProcess:
         source = replace(source, seed_shift=source.seed_shift + self._seed_shift)
         numbers: dict[str, Json] = {"first": first, "count": count, "worker": self.index}
         given: dict[str, Json] = {"source": source.to_json(), "parameters": self._written_parameters()}
-        request: Json = {**numbers, **given, "log": str(log) if log else os.devnull}
+        request: Json = {**numbers, **given, "log": str(log) if log else None}
         self._has_begun = True
         self._unsent.append(Record(Kind.BEGIN, payload=request))
         self.flush()
