@@ -16,7 +16,13 @@ from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.networks.numpy.mlp import MLP
 from rl_tui.engine.learning.networks.numpy.named_layers import NamedLayers
 from rl_tui.engine.learning.sac.batch import SoftBatch
-from rl_tui.engine.learning.sac.losses import SoftLosses, log_alpha_gradient, mean_entropy, soft_values
+from rl_tui.engine.learning.sac.losses import (
+    SoftLosses,
+    log_alpha_gradient,
+    mean_entropy,
+    policy_temperatures,
+    soft_values,
+)
 from rl_tui.engine.learning.sac.networks import SoftParameters
 from rl_tui.engine.learning.sac.policy import NumpySoftPolicy, numpy_soft_policy
 from rl_tui.engine.specs import ActionSpec, Float32
@@ -61,7 +67,8 @@ class NumpySoftGradients:
         policy = numpy_soft_policy(self._actor.forward(batch.features[0]), self._actions, batch.noise, batch.allowed)
         of_policy = self._values(self._q, batch.features[0], policy.continuous, q_target.shape[1])
         soft = soft_values(of_policy, policy, alpha)
-        policy_loss = self._learn_policy(policy, of_policy, alpha, batch.allowed)
+        temperatures = policy_temperatures(alpha, self._actions)
+        policy_loss = self._learn_policy(policy, of_policy, temperatures, batch.allowed)
         value_loss = None if self._value is None else self._learn_value(self._value, batch, soft)
         self._grad_log_alpha[:] = log_alpha_gradient(policy, self._actions, target_entropy, batch.allowed)
         return SoftLosses(

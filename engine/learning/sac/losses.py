@@ -75,7 +75,11 @@ def soft_losses(
         value = networks.value(batch.features, state and state.value)
         value_loss = _half_squares(value - soft, batch.weights)
     return SoftLosses(
-        policy=_policy_loss(of_policy[0] if networks.value is not None else of_policy.amin(0), policy, alpha),
+        policy=_policy_loss(
+            of_policy[0] if networks.value is not None else of_policy.amin(0),
+            policy,
+            policy_temperatures(alpha, actions),
+        ),
         q=_half_squares(error, batch.weights),
         value=value_loss,
         grad_log_alpha=grad_log_alpha,
@@ -96,6 +100,14 @@ def soft_values(of_policy: Array, policy: SoftPolicy | NumpySoftPolicy, alpha: A
     expected = policy.expected(of_policy)
     smaller = array_namespace(expected).amin(expected, 0)
     return smaller if policy.probabilities else smaller - (alpha[0] * policy.log_prob)[:, None]
+
+
+def policy_temperatures(alpha: Array, actions: ActionSpec) -> Array:
+    """f32[1 + K]: alpha as it counts in the policy's loss, half of it for hybrid actions.
+
+    ML-Agents counts Q twice there, which comes to the same, so that `init_entcoef` begins with the same exploration.
+    """
+    return 0.5 * alpha if actions.continuous and actions.branches else alpha
 
 
 def log_alpha_gradient(

@@ -136,6 +136,8 @@ def reference_value(case: Case, policy: Reference, q: Tensor) -> Tensor:
 
 def reference_losses(case: Case) -> dict[str, Tensor]:
     nets, batch, alphas = case.networks, case.batch, case.alpha
+    if case.actions.continuous and case.actions.branches:
+        alphas = alphas / 2  # values do not read them then
     policy = reference_policy(case, batch.features[0], batch.noise, batch.allowed)
     taken = nets.q(batch.features[0], batch.continuous)
     if batch.chosen.shape[1]:
