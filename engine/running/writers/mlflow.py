@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 from rl_tui.engine.running.writers.base import WriterContext
@@ -15,6 +18,7 @@ from rl_tui.engine.session.messages import Envelope, RunStateChanged
 from rl_tui.engine.session.states import BAD_ENDS
 
 DESCRIPTION = "mlflow.note.content"  # the tag that MLflow shows as the description of a run
+DATABASE, ARTIFACTS = "mlflow.db", "mlflow-artifacts"  # in the results folder, so that all its runs stand side by side
 BATCH = 100  # parameters in one request, MLflow's limit
 LONGEST_VALUE = 500  # characters of a parameter that every version accepts
 _FORBIDDEN = re.compile(r"[^\w./: -]", re.ASCII)  # in the names of metrics and parameters
@@ -32,10 +36,12 @@ class MlflowWriter:
         from mlflow.tracking import MlflowClient
 
         self._metric, self._param, self._tag = Metric, Param, RunTag
-        local = f"sqlite:///{context.folder / 'mlflow.db'}"
-        uri = settings.tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or local
-        self._client = MlflowClient(tracking_uri=uri)
-        run = self._resumed(context) or self._new(settings, context, is_local=uri == local)
+        uri = settings.tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
+        results = context.folder.parent if uri is None else None
+        with nullcontext() if results is None else _alone(results):
+            self._client = MlflowClient(tracking_uri=uri if results is None else f"sqlite:///{results / DATABASE}")
+            experiment = self._experiment(settings, results)
+        run = self._resumed(context) or self._new(settings, context, experiment)
         self._id = run.info.run_id
         self._text = run.data.tags.get(DESCRIPTION, "")
         self._status = "FINISHED"
@@ -75,12 +81,15 @@ class MlflowWriter:
             context.log("warning", f"run {run_id} cannot be continued, a new one is recorded: {error}")
             return None
 
-    def _new(self, settings: MlflowSettings, context: WriterContext, is_local: bool) -> Any:
+    def _experiment(self, settings: MlflowSettings, results: Path | None) -> str:
+        """The id of the experiment, created where there is none. results: the folder of a local database."""
         name = settings.experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME") or PROJECT
-        artifacts = (context.folder / "mlflow").as_uri() if is_local else None
-        experiment = self._client.get_experiment_by_name(name)
-        found = experiment.experiment_id if experiment else self._client.create_experiment(name, artifacts)
-        run = self._client.create_run(found, run_name=settings.name or context.run_id)
+        if found := self._client.get_experiment_by_name(name):
+            return str(found.experiment_id)
+        return str(self._client.create_experiment(name, None if results is None else (results / ARTIFACTS).as_uri()))
+
+    def _new(self, settings: MlflowSettings, context: WriterContext, experiment: str) -> Any:
+        run = self._client.create_run(experiment, run_name=settings.name or context.run_id)
         keep_id(context, "mlflow", run.info.run_id)
         return run
 
@@ -92,6 +101,14 @@ class MlflowWriter:
             self._client.log_batch(self._id, params=added[start : start + BATCH])
         for start in range(0, len(changed), BATCH):
             self._client.log_batch(self._id, tags=changed[start : start + BATCH])
+
+
+@contextmanager
+def _alone(results: Path) -> Iterator[None]:
+    """No other process sets the database up meanwhile: MLflow's changes of its tables fail where two make them."""
+    with (results / f"{DATABASE}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _flat(section: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:

@@ -40,7 +40,7 @@ class MlflowSettings(WriterSettings):
     needs: ClassVar[Mapping[str, str]] = {"mlflow": "mlflow-skinny", "sqlalchemy": "sqlalchemy", "alembic": "alembic"}
     extra: ClassVar[str] = "mlflow"
 
-    tracking_uri: str | None = Field(None, description="null: MLFLOW_TRACKING_URI, or mlflow.db in the run's folder.")
+    tracking_uri: str | None = Field(None, description="null: MLFLOW_TRACKING_URI, or mlflow.db in the results folder.")
     experiment: str | None = Field(None, description="null: MLFLOW_EXPERIMENT_NAME, or rl-tui.")
     name: str | None = Field(None, description="null: the run's id.")
     tags: dict[str, str] = Field(default_factory=dict)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,23 @@ import pytest
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.running.writers import guarded
 from rl_tui.engine.session.messages import AddNote, LogEmitted, MetricsReported, SetHyperparameter, Stop
+from tests.end_to_end.program import finish, surroundings
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, live
 
 for needed in ("mlflow", "sqlalchemy", "alembic"):
     pytest.importorskip(needed)
+
+ONE_WRITER = """\
+import sys
+from pathlib import Path
+from rl_tui.engine.running.writers.base import WriterContext
+from rl_tui.engine.running.writers.mlflow import MlflowWriter
+from rl_tui.engine.running.writers.settings import MlflowSettings
+
+folder = Path(sys.argv[1])
+folder.mkdir()
+MlflowWriter(MlflowSettings(), WriterContext(folder.name, folder, 0.0, False, {}, lambda _: folder, print)).close()
+"""
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in the code of libraries
 
@@ -52,7 +67,7 @@ def test_run_and_its_resumed_rest_are_one_run(tmp_path: Path) -> None:
     run = train(tmp_path, 0.01)
     from mlflow.tracking import MlflowClient
 
-    client = MlflowClient(tracking_uri=f"sqlite:///{run.folder / 'mlflow.db'}")
+    client = MlflowClient(tracking_uri=f"sqlite:///{run.folder.parent / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("walking")
     assert experiment is not None
     (found,) = client.search_runs([experiment.experiment_id])
@@ -83,3 +98,32 @@ def test_run_and_its_resumed_rest_are_one_run(tmp_path: Path) -> None:
         event.step for event in summaries
     )
     assert os.listdir(tmp_path) == ["results"]
+    assert sorted(os.listdir(tmp_path / "results")) == ["mlflow.db", "mlflow.db.lock", "run"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_runs_that_start_at_once_stand_side_by_side_in_one_database(tmp_path: Path) -> None:
+    """Each sets the database up, which fails where two do."""
+    names = [f"seed-{number}" for number in range(3)]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", ONE_WRITER, str(tmp_path / name)],
+            cwd=tmp_path,
+            env=surroundings(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in names
+    ]
+    for process in processes:
+        exit_code, stdout, stderr = finish(process, 600)
+        assert exit_code == 0, stdout + stderr
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("rl-tui")
+    assert experiment is not None
+    assert sorted(run.info.run_name for run in client.search_runs([experiment.experiment_id])) == names
