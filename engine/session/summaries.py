@@ -19,7 +19,7 @@ class BehaviorSummary:
     """How far one behavior came.
 
     best_return: of its best checkpoint. last_return: the mean of its newest episodes, at most a hundred; without any,
-    that of its newest checkpoint. algorithm is "" and max_steps 0 while unknown.
+    that of its newest checkpoint. algorithm and environment are "" and max_steps 0 while unknown.
     """
 
     name: str
@@ -28,6 +28,7 @@ class BehaviorSummary:
     max_steps: int
     best_return: float | None
     last_return: float | None
+    environment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class RunSummary:
 
     state: as in engine/session/states.py; "unknown" when no events can be read. is_alive: a process writes to it now.
     process: which one, as "pid 123 on host"; "" without one. elapsed_seconds: of the newest process of a run that was
-    resumed. note: what could not be read, and why; "" when all is well.
+    resumed. note: what could not be read, and why; "" when all is well. seed: None while unknown.
     """
 
     run_id: str
@@ -50,6 +51,7 @@ class RunSummary:
     exit_code: int | None
     note: str
     process: str = ""
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,11 @@ def this_process() -> str:
 
 
 def plain(summary: RunSummary) -> dict[str, PlainValue]:
-    """The object that `rl-tui ls --json` prints for a run; docs/runs.md describes it."""
+    """What `rl-tui ls --json` prints for a run, but for its settings; docs/runs.md describes it."""
     body = asdict(summary)
     for behavior in body["behaviors"]:
         behavior |= {key: _finite(behavior[key]) for key in ("best_return", "last_return")}
+        behavior["trainer"] = behavior["algorithm"]
     return {"v": SUMMARY_VERSION, **body, "behaviors": list(body["behaviors"])}
 
 

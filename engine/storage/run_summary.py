@@ -142,12 +142,14 @@ def _summary(folder: Path, fold: SummaryFold, process: str | None, note: str) ->
                 max_steps=behavior.max_steps,
                 best_return=behavior.best_return,
                 last_return=behavior.last_return,
+                environment=behavior.environment,
             )
             for name, behavior in fold.behaviors.items()
         ),
         exit_code=fold.exit_code if state in REPORTED_ENDS else None,
         note=note,
         process=process or "",
+        seed=fold.seed,
     )
 
 

@@ -37,6 +37,7 @@ class BehaviorFold:
     """One behavior. step: None when only an older one, known_step, is known. checkpoints: by path, oldest first."""
 
     algorithm: str = ""
+    environment: str = ""
     max_steps: int = 0
     step: int | None = None
     known_step: int = 0
@@ -44,9 +45,10 @@ class BehaviorFold:
     episodes: RecentEpisodes = field(default_factory=RecentEpisodes)
     has_started: bool = False  # in the part that was read last: earlier episodes do not count
 
-    def start(self, algorithm: object, max_steps: object) -> None:
+    def start(self, algorithm: object, environment: object, max_steps: object) -> None:
         """Apply the start of its trainer; earlier episodes no longer count."""
         self.algorithm = algorithm if isinstance(algorithm, str) else ""
+        self.environment = environment if isinstance(environment, str) else ""
         self.max_steps = whole(max_steps) or 0
         self.reset_episodes()
 
@@ -84,6 +86,7 @@ class SummaryFold:
 
     state: str | None = None
     exit_code: int | None = None
+    seed: int | None = None
     first_at: float | None = None
     last_at: float | None = None
     process_started_at: float | None = None
@@ -118,6 +121,7 @@ class SummaryFold:
         if event == "RunStarted":
             self._before = self.state, self.exit_code
             self.state, self.exit_code, self.process_started_at = "starting", None, time
+            self.seed = whole(body.get("seed"))
         elif event == "RunStateChanged":
             self._apply_state(body.get("state"), body.get("exit_code"))
         elif event in PROGRESS and isinstance(name, str) and step is not None:
@@ -149,7 +153,7 @@ class SummaryFold:
                 saved = saved_of(step, body.get("mean_return"), body.get("lessons"))
                 behavior.checkpoints[str(body.get("path"))] = saved
             case "BehaviorStarted":
-                behavior.start(body.get("algorithm"), body.get("max_steps"))
+                behavior.start(body.get("algorithm"), body.get("environment"), body.get("max_steps"))
             case "BehaviorRolledBack":
                 behavior.reset_episodes()
 

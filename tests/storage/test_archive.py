@@ -153,7 +153,7 @@ def test_a_killed_run_is_interrupted_and_was_alive_until_then(tmp_path: Path) ->
     dead = summary_of(tmp_path / "first")
     assert (alive.state, alive.is_alive) == ("training", True)
     assert (dead.state, dead.is_alive, dead.exit_code) == ("interrupted", False, None)
-    assert dead.behaviors == alive.behaviors == (BehaviorSummary("Walker", "ppo", 500, 1000, None, 3.0),)
+    assert dead.behaviors == alive.behaviors == (BehaviorSummary("Walker", "ppo", 500, 1000, None, 3.0, "toy:line"),)
 
 
 def test_looking_at_a_run_does_not_block_its_writer(tmp_path: Path) -> None:
@@ -185,8 +185,8 @@ def test_a_long_file_is_read_at_its_ends_only(tmp_path: Path) -> None:
     assert summary.last_event_at == T + 9003
     assert summary.elapsed_seconds == 9003.0
     assert summary.behaviors == (
-        BehaviorSummary("Walker", "ppo", 710, 1000, None, 80.0),
-        BehaviorSummary("Crawler", "ppo", 0, 1000, None, None),
+        BehaviorSummary("Walker", "ppo", 710, 1000, None, 80.0, "toy:line"),
+        BehaviorSummary("Crawler", "ppo", 0, 1000, None, None, "toy:line"),
     )
     assert summary.state == "interrupted"
 
@@ -208,7 +208,7 @@ def test_the_best_checkpoint_and_a_step_come_from_the_status_where_events_are_si
     noise = lines(*(LogEmitted("info", "", "x" * 1000) for _ in range(2 * LONG_TAIL_BYTES // 1000)))
     folder = make_run(tmp_path, "first", lines(RUN, started(), TRAINING) + noise + lines(END))
     list_checkpoints(folder, {100: 5.0, 200: 9.0, 300: None, 400: 7.0})
-    assert summary_of(folder).behaviors == (BehaviorSummary("Walker", "ppo", 400, 1000, 9.0, 7.0),)
+    assert summary_of(folder).behaviors == (BehaviorSummary("Walker", "ppo", 400, 1000, 9.0, 7.0, "toy:line"),)
 
 
 def test_a_resumed_run_is_not_over_because_it_once_was(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
@@ -46,7 +47,7 @@ def test_paths_stand_where_there_is_room_for_them():
 
 def test_no_runs_are_said_to_be_none():
     assert table([], "results", NOW) == "no runs in results\n"
-    assert json_lines([]) == ""
+    assert json_lines([], lambda _: None) == ""
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
@@ -71,7 +72,10 @@ def test_names_from_outside_steer_nothing():
 
 def test_json_has_one_object_per_run():
     infinite = BehaviorSummary("Walker", "ppo", 1, 2, math.inf, math.nan)
-    first, second = (json.loads(line) for line in json_lines([RUNS[0], run("b", (infinite,))]).splitlines())
+    settings = {"results/walker": {"env_settings.num_envs": 8}}
+    named = replace(WALKER, environment="gymnasium:Walker2d-v5")
+    runs = [replace(run(behaviors=(named, CRAWLER)), seed=7), run("b", (infinite,), path="results/b")]
+    first, second = (json.loads(line) for line in json_lines(runs, settings.get).splitlines())
     assert first == {
         "v": 1,
         "run_id": "walker",
@@ -89,6 +93,8 @@ def test_json_has_one_object_per_run():
                 "max_steps": 10_000_000,
                 "best_return": 431.04,
                 "last_return": 412.3,
+                "environment": "gymnasium:Walker2d-v5",
+                "trainer": "ppo",
             },
             {
                 "name": "Crawler",
@@ -97,10 +103,15 @@ def test_json_has_one_object_per_run():
                 "max_steps": 0,
                 "best_return": None,
                 "last_return": None,
+                "environment": "",
+                "trainer": "sac",
             },
         ],
         "exit_code": None,
         "note": "",
         "process": "",
+        "seed": 7,
+        "settings": {"env_settings.num_envs": 8},
     }
+    assert (second["seed"], second["settings"]) == (None, None)
     assert (second["behaviors"][0]["best_return"], second["behaviors"][0]["last_return"]) == ("inf", "nan")

@@ -220,8 +220,13 @@ def list_runs(arguments: command_arguments.ListArguments) -> int:
 
     folder = folder_of_runs(arguments.results_dir)
     runs = Archive(Path(folder)).runs()
+    if arguments.is_json:
+        from rl_tui.engine.storage.run_settings import settings_of_run  # imports pydantic, which takes long
+
+        write_stdout(json_lines(runs, lambda path: settings_of_run(Path(path))))
+        return 0
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-    write_stdout(json_lines(runs) if arguments.is_json else table(runs, folder, time.time(), width))
+    write_stdout(table(runs, folder, time.time(), width))
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.cells import cell_len
 
@@ -38,9 +38,10 @@ def table(runs: Sequence[RunSummary], results_dir: str, now: float, width: int =
     return "".join(line + "\n" for line in lines)
 
 
-def json_lines(runs: Iterable[RunSummary]) -> str:
-    """One object per run, as docs/runs.md describes it."""
-    return "".join(json.dumps(plain(run)) + "\n" for run in runs)
+def json_lines(runs: Iterable[RunSummary], settings_of: Callable[[str], Mapping[str, object] | None]) -> str:
+    """One object per run, as docs/runs.md describes it. settings_of: those of the run in a folder that differ from the
+    defaults; None where they are unknown."""
+    return "".join(json.dumps({**plain(run), "settings": settings_of(run.path)}) + "\n" for run in runs)
 
 
 def _rows(run: RunSummary, now: float) -> list[tuple[str, ...]]:
