@@ -72,9 +72,9 @@ def test_nothing_left_can_steer_a_terminal(raw, multiline):
 
 @pytest.mark.parametrize("fragment", ["\x1b]", "\x9b0", "\x1b[0", "\x1b", "\x9d\x9d"])
 def test_long_hostile_text_takes_linear_time(fragment):
-    began = time.perf_counter()
+    began = time.thread_time()
     safe_text(fragment * 100_000)
-    assert time.perf_counter() - began < 2.0
+    assert time.thread_time() - began < 2.0
 
 
 def test_one_of_a_thing_is_not_several() -> None:

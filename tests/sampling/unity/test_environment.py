@@ -19,6 +19,7 @@ from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
 from rl_tui.engine.sampling.parameters import COPY_STRIDE, Parameters, ParameterValues
 from rl_tui.engine.specs import Actions
+from tests.deadline import DEADLINE_SECONDS
 from tests.sampling.unity.playing import BALL, play, players_of, playing, unity_settings, wait_until, zeros
 from tests.unity_player.executable import ROOT, make_player
 from tests.unity_player.log import notes
@@ -167,7 +168,7 @@ environment.reset(None)
 raise ValueError("on purpose")
 """
     words = [sys.executable, "-c", program]
-    done = subprocess.run(words, check=False, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, check=False, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
     assert (done.returncode, "on purpose" in done.stderr) == (1, True)
 
 

@@ -13,6 +13,7 @@ import pytest
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity import ports
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
+from tests.deadline import DEADLINE_SECONDS
 from tests.sampling.unity.playing import free_port, play, players_of, playing, unity_settings, zeros
 from tests.unity_player.connection import EXCHANGE
 from tests.unity_player.executable import ROOT, make_player
@@ -28,7 +29,7 @@ sys.stdin.read()
 CALL = """
 import grpc
 try:
-    grpc.insecure_channel("127.0.0.1:{port}").unary_unary("{method}")(b"", timeout=10)
+    grpc.insecure_channel("127.0.0.1:{port}").unary_unary("{method}")(b"", timeout=300)
 except grpc.RpcError as error:
     print(error.code().name, error.details())
 """
@@ -57,7 +58,7 @@ def refused(environment: UnityEnvironment) -> str:
     """What a program hears that calls the port of that environment without being its player."""
     program = CALL.format(port=environment._client.port, method=EXCHANGE)
     done = subprocess.run(
-        [sys.executable, "-c", program], check=False, capture_output=True, text=True, cwd=ROOT, timeout=60
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True, cwd=ROOT, timeout=DEADLINE_SECONDS
     )
     return done.stdout.strip()
 
@@ -159,11 +160,11 @@ def test_another_program_on_the_port_is_refused_and_the_player_goes_on(tmp_path:
 
 def test_another_program_that_comes_before_the_player_is_refused_and_named(tmp_path: Path) -> None:
     port = free_port()
-    call = CALL.format(port=port, method=EXCHANGE).replace("timeout=10", "timeout=10, wait_for_ready=True")
+    call = CALL.format(port=port, method=EXCHANGE).replace("timeout=300", "timeout=300, wait_for_ready=True")
     stranger = subprocess.Popen([sys.executable, "-c", call], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     with playing(tmp_path, "--slow-start", "2", base_port=port) as environment:
         play(environment, 2)
-        said = stranger.communicate(timeout=60)[0]
+        said = stranger.communicate(timeout=DEADLINE_SECONDS)[0]
         ((_, text),) = environment.pop_notes()
     assert said.strip() == "PERMISSION_DENIED only the player that was started here may connect"
     assert re.search(rf"by process {stranger.pid} \(.+\) was refused: only the player that was started here", text)
