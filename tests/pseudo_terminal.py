@@ -42,8 +42,9 @@ class PseudoTerminal:
         variables: Mapping[str, str] | None = None,
         stdin: int | None = None,
         bytes_per_second: float | None = None,
+        ignored: Sequence[int] = (),
     ) -> None:
-        """variables: added to this process's own. stdin: another standard input than the terminal."""
+        """variables: added to this process's own. stdin: another standard input than the terminal. ignored: signals."""
         self._screen = pyte.Screen(*size)
         self.raw = bytearray()
         self._num_shown = 0  # bytes of `raw` that are on `screen`
@@ -57,6 +58,7 @@ class PseudoTerminal:
         self.process = WarmProcess(
             command,
             takes_terminal=True,
+            ignored=ignored,
             cwd=folder,
             env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(variables or {})},
             stdin=slave if stdin is None else stdin,

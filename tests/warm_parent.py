@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import io
 import json
 import os
 import pkgutil
@@ -39,7 +40,10 @@ OPTIONAL = ("mlflow", "wandb")  # slow to import, and used by few
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One command line. options: of -W. program: after -c or -m, or a script. numbers: of descriptors above 2."""
+    """One command line. options: of -W. program: after -c or -m, or a script. ignored: signals.
+
+    numbers: of descriptors above 2.
+    """
 
     options: list[str]
     is_safe: bool
@@ -50,6 +54,7 @@ class Request:
     variables: dict[str, str]
     leads_session: bool
     takes_terminal: bool
+    ignored: list[int]
     numbers: list[int]
 
 
@@ -135,6 +140,8 @@ def execute(request: Request, descriptors: list[int], folders: list[str], place:
     for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in request.ignored:
+        signal.signal(number, signal.SIG_IGN)
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(request.variables)
@@ -182,13 +189,13 @@ def prepare(request: Request, folders: list[str], place: int) -> None:
 
 def stream(number: int, errors: str) -> TextIO:
     """A text stream that writes to a descriptor, by lines where a user or a log reads them."""
-    return open(
-        number,
-        "w",
+    is_unbuffered, is_shown_at_once = bool(os.environ.get("PYTHONUNBUFFERED")), number == 2 or os.isatty(number)
+    return io.TextIOWrapper(
+        os.fdopen(number, "wb", buffering=0 if is_unbuffered else -1, closefd=False),  # type: ignore[arg-type]
         encoding="utf-8",
         errors=errors,
-        closefd=False,
-        buffering=1 if number == 2 or os.isatty(number) else -1,
+        line_buffering=is_shown_at_once,
+        write_through=is_unbuffered,
     )
 
 

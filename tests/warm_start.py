@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -23,23 +24,26 @@ IS_POSSIBLE = sys.platform == "linux"  # elsewhere libraries do not survive a fo
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 # Runs before a program that is not forked: makes the pseudo-terminal on stdout its controlling terminal.
 TAKE_TERMINAL = """
-import fcntl, os, sys, termios
+import fcntl, os, signal, sys, termios
 fcntl.ioctl(1, termios.TIOCSCTTY, 0)
-os.execvp(sys.argv[1], sys.argv[1:])
+for number in filter(None, sys.argv[1].split(",")):
+    signal.signal(int(number), signal.SIG_IGN)
+os.execvp(sys.argv[2], sys.argv[2:])
 """
 
 
 class WarmProcess(subprocess.Popen[Any]):
     """A Popen whose process is forked from the warm parent when it is one of this interpreter; else a usual one.
 
-    takes_terminal: the process leads a session of its own, whose terminal is stdout.
+    takes_terminal: the process leads a session of its own, whose terminal is stdout, and ignores these signals.
     """
 
-    def __init__(self, args: Any, *, takes_terminal: bool = False, **options: Any) -> None:
+    def __init__(self, args: Any, *, takes_terminal: bool = False, ignored: Sequence[int] = (), **options: Any) -> None:
         self._takes_terminal = takes_terminal
+        self._ignored = [int(number) for number in ignored]
         self._report: socket.socket | None = None  # on which the parent says how the process ended
         if takes_terminal and _parsed(args) is None:
-            args = [sys.executable, "-I", "-c", TAKE_TERMINAL, *args]
+            args = [sys.executable, "-I", "-c", TAKE_TERMINAL, ",".join(map(str, self._ignored)), *args]
         super().__init__(args, start_new_session=options.pop("start_new_session", takes_terminal), **options)
 
     def _execute_child(self, args: Any, executable: Any, preexec_fn: Any, close_fds: Any, pass_fds: Any, cwd: Any,
@@ -58,11 +62,12 @@ class WarmProcess(subprocess.Popen[Any]):
             variables=dict(os.environ if env is None else env),
             leads_session=bool(more[-2]),
             takes_terminal=self._takes_terminal,
+            ignored=self._ignored,
             numbers=list(pass_fds),
         )
         streams = [own if own >= 0 else inherited for inherited, own in enumerate((p2cread, c2pwrite, errwrite))]
         self._report, theirs = socket.socketpair()
-        self.pid = _parent().fork(request, [theirs.fileno(), *streams, *pass_fds])
+        self.pid = warm_parent().fork(request, [theirs.fileno(), *streams, *pass_fds])
         theirs.close()
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
@@ -145,5 +150,6 @@ class WarmParent:
 
 
 @functools.cache
-def _parent() -> WarmParent:
+def warm_parent() -> WarmParent:
+    """The one of this process."""
     return WarmParent()

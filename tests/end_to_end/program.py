@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from rl_tui.engine.session.codec import decode
 from rl_tui.engine.session.messages import Event
@@ -104,18 +105,20 @@ def terminal(
     folder: Path,
     size: tuple[int, int] = (120, 40),
     stdin: int | None = None,
-    shell: str = "",
+    ignored: Sequence[int] = (),
+    more: Mapping[str, str] = MappingProxyType({}),
     from_cold: bool = False,
 ) -> PseudoTerminal:
     """`rl-tui` with these words, in that folder, on a terminal of its own. stdin: see PseudoTerminal.
 
-    shell: commands before it. from_cold: in a new interpreter, as after those commands.
+    ignored: signals. more: variables. from_cold: in a new interpreter.
     """
-    variables = surroundings(PYTHONPATH=str(folder), XDG_STATE_HOME=str(folder / "state"))
+    variables = surroundings(PYTHONPATH=str(folder), XDG_STATE_HOME=str(folder / "state"), **more)
     return PseudoTerminal(
-        ["sh", "-c", f'{shell}\nexec "$@"', "sh", *COMMAND, *words] if shell or from_cold else [*COMMAND, *words],
+        [*(("env",) if from_cold else ()), *COMMAND, *words],
         size,
         folder=folder,
         variables=variables,
         stdin=stdin,
+        ignored=ignored,
     )

@@ -90,7 +90,7 @@ def test_signal_saves_and_restores_the_terminal(folder: Path, number: signal.Sig
 
 def test_lost_terminal_saves_and_ends(folder: Path) -> None:
     """Also without Python's buffering, as in many containers: writing no bytes to a closed terminal must not fail."""
-    with terminal("cartpole.yaml", *ENDLESS, folder=folder, shell="export PYTHONUNBUFFERED=1") as screen:
+    with terminal("cartpole.yaml", *ENDLESS, folder=folder, more={"PYTHONUNBUFFERED": "1"}) as screen:
         screen.wait_for("TRAINING")
         wait_for_summary(folder / "results/cartpole")
         screen.hang_up()
@@ -101,7 +101,7 @@ def test_lost_terminal_saves_and_ends(folder: Path) -> None:
 
 
 def test_run_that_ignores_hangups_continues_without_its_terminal(folder: Path) -> None:
-    with terminal("cartpole.yaml", *ENDLESS, folder=folder, shell="trap '' HUP") as screen:
+    with terminal("cartpole.yaml", *ENDLESS, folder=folder, ignored=[signal.SIGHUP]) as screen:
         summaries = wait_for_summary(folder / "results/cartpole")
         screen.hang_up()
         wait_for_summary(folder / "results/cartpole", summaries + 40)  # seconds after the screen was left
@@ -111,7 +111,7 @@ def test_run_that_ignores_hangups_continues_without_its_terminal(folder: Path) -
 
 @pytest.mark.parametrize("hangup", ["ends the program", "is ignored"])
 def test_finished_run_keeps_its_exit_code_when_its_terminal_is_lost(folder: Path, hangup: str) -> None:
-    with terminal("cartpole.yaml", folder=folder, shell="trap '' HUP" if hangup == "is ignored" else "") as screen:
+    with terminal("cartpole.yaml", folder=folder, ignored=[signal.SIGHUP] if hangup == "is ignored" else []) as screen:
         screen.wait_for("FINISHED")
         screen.hang_up()
         assert screen.wait() == 0
