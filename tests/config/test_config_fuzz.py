@@ -7,6 +7,7 @@ import random
 import re
 import time
 
+import pytest
 import yaml
 
 from rl_tui.engine.config.legacy.upgrade import upgrade
@@ -262,10 +263,11 @@ def check_refused(error: ConfigError, text: str) -> None:
         assert int(match[1]) <= len(re.split("\r\n|[\r\n\x85\u2028\u2029]", text))
 
 
-def test_valid_files_are_accepted_and_damaged_ones_refused_with_places() -> None:
+@pytest.mark.parametrize("num_files", [NUM_FILES // 8, pytest.param(NUM_FILES, marks=pytest.mark.slow)])
+def test_valid_files_are_accepted_and_damaged_ones_refused_with_places(num_files: int) -> None:
     chance = random.Random(2)
     num_accepted, slowest = 0, 0.0
-    for number in range(NUM_FILES):
+    for number in range(num_files):
         is_valid = number % 5 < 2
         text = old_file(chance) if chance.random() < 0.3 else valid_file(chance)
         text = text if is_valid else damaged(text, chance)
@@ -280,5 +282,5 @@ def test_valid_files_are_accepted_and_damaged_ones_refused_with_places() -> None
         else:
             assert not is_valid, f"{outcome}\n{text}"
             check_refused(outcome, text)
-    assert 0.3 * NUM_FILES <= num_accepted < 0.9 * NUM_FILES
+    assert 0.3 * num_files <= num_accepted < 0.9 * num_files
     assert slowest < 1.0

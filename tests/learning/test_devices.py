@@ -87,7 +87,21 @@ KINDS: dict[str, dict[str, Kind]] = {
         "signal": Kind(CONTINUOUS, rewards=SIGNAL),
     },
 }
-ALL = [(trainer, kind) for trainer, kinds in KINDS.items() for kind in kinds]
+OF_EVERYTHING = (
+    "shared memory",
+    "image",
+    "resnet",
+    "nature",
+    "set",
+    "goal",
+    "continuous",
+    "discrete",
+)  # parts of others
+ALL = [
+    pytest.param(trainer, kind, marks=[pytest.mark.slow] if kind in OF_EVERYTHING else [])
+    for trainer, kinds in KINDS.items()
+    for kind in kinds
+]
 
 
 @pytest.fixture(autouse=True)
@@ -178,7 +192,7 @@ def test_an_update_gives_what_it_gives_on_the_cpu(trainer: str, kind: str, devic
 
 @pytest.mark.parametrize(
     ("trainer", "kind"),
-    [(trainer, kind) for trainer, kind in ALL if kind in ("memory", "goal", "priorities", "signal")],
+    [one for one in ALL if one.values[1] in ("memory", "goal", "priorities", "signal")],
 )
 def test_a_state_moves_to_the_device_and_back(trainer: str, kind: str, device: torch.device) -> None:
     """Trained on one, it continues on the other as it would have where it was; the replay buffer comes along."""

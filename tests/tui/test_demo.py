@@ -412,6 +412,7 @@ def test_nothing_trains_after_the_end() -> None:
     assert len(watched.published) == num_published
 
 
+@pytest.mark.slow
 def test_twelve_behaviors_for_half_a_day_have_all_their_history() -> None:
     watched = Watched(behaviors=12, hours=12)
     assert len(watched.view.behaviors) == 12
