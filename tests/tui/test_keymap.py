@@ -14,7 +14,7 @@ from rl_tui.tui.demo.runs import DemoRuns
 from rl_tui.tui.keys.keymap import KEYMAP, Key, Keymap, Place, bindings
 from rl_tui.tui.panes.list import ListPane
 from rl_tui.tui.runs.seeking import Seek
-from rl_tui.tui.screens.base import SCREENS
+from rl_tui.tui.screens.base import SCREENS, RunScreen
 from rl_tui.tui.screens.evaluation import EvaluationScreen
 from rl_tui.tui.screens.help import blocks, title
 from tests.fakes import FakeSession
@@ -135,10 +135,10 @@ async def does_something(screen: Driven, key: Key) -> bool:
         await screen.press(name)
     before = state_of(screen, await screen.text())
     await screen.pilot.press(key.keys[0])
-    for _ in range(40):  # some read a file first
+    for _ in range(200):  # some read a file first
         if state_of(screen, await screen.text() if screen.app.is_running else "") != before:
             return True
-        await screen.pilot.pause(0.05)
+        await screen.pilot.pause(0.01)
     return False
 
 
@@ -153,20 +153,32 @@ async def test_every_key_does_something_or_says_why_not(
             await lead_to(place, screen)
             app = screen.app
             here = app.screen, app.focused
-            while keys and app.is_running and (app.screen, app.focused) == here:  # one that leads away ends this app
+            while keys and app.is_running and (app.screen, app.focused) == here:  # one without a way back ends this app
                 key = keys.pop(0)
                 assert await does_something(screen, key), f"{key.keys[0]} ({key.id}) did nothing"
+                if app.is_running and app.screen is not here[0]:
+                    await screen.press("escape")
 
 
-@pytest.mark.parametrize("place", sorted({"overview", *SCREENS}))
-async def test_bottom_line_holds_only_keys_that_are_bound_there(place: Place) -> None:
-    async with driven(place) as screen:
-        pane = screen.screen.pane
-        places = {*(pane.places if pane is not None else ()), *screen.screen.places, "run", "anywhere"}
-        bound = set(screen.screen.active_bindings)
-        for key in KEYMAP:
-            if key.footer_rank is not None and not places.isdisjoint(key.places):
-                assert not bound.isdisjoint(key.keys), key.id
+def check_that_bottom_line_holds_only_keys_that_are_bound(screen: RunScreen) -> None:
+    places = {*(screen.pane.places if screen.pane is not None else ()), *screen.places, "run", "anywhere"}
+    bound = set(screen.active_bindings)
+    for key in KEYMAP:
+        if key.footer_rank is not None and not places.isdisjoint(key.places):
+            assert not bound.isdisjoint(key.keys), key.id
+
+
+def check_that_lists_have_a_topic(screen: RunScreen) -> None:
+    """By which they are filtered."""
+    for pane in screen.query(ListPane):
+        assert pane.topic
+
+
+def check_that_actions_exist(place: Place, screen: Driven) -> None:
+    owners = [screen.app.focused, screen.app.screen, screen.app]
+    for key in Keymap().of(place):
+        name = key.action.partition("(")[0].rpartition(".")[2]
+        assert any(hasattr(owner, f"action_{name}") for owner in owners), key.id
 
 
 async def test_bottom_line_begins_with_the_keys_of_the_screen_itself() -> None:
@@ -180,14 +192,14 @@ async def test_bottom_line_begins_with_the_keys_of_the_screen_itself() -> None:
         assert "esc" not in words
 
 
-@pytest.mark.parametrize("place", PLACES)
-async def test_every_action_exists_where_its_key_is_bound(place: Place) -> None:
+@pytest.mark.parametrize("place", list(dict.fromkeys([*PLACES, *SCREENS])))
+async def test_place_has_an_action_for_every_key_and_a_screen_a_bottom_line_and_topics(place: Place) -> None:
     async with driven(place) as screen:
+        if place == "overview" or place in SCREENS:
+            check_that_bottom_line_holds_only_keys_that_are_bound(screen.screen)
+            check_that_lists_have_a_topic(screen.screen)
         await lead_to(place, screen)
-        owners = [screen.app.focused, screen.app.screen, screen.app]
-        for key in Keymap().of(place):
-            name = key.action.partition("(")[0].rpartition(".")[2]
-            assert any(hasattr(owner, f"action_{name}") for owner in owners), key.id
+        check_that_actions_exist(place, screen)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -255,10 +267,3 @@ def test_app_makes_no_binding_outside_the_table() -> None:
     app = TrainerApp(FakeSession(), RunView())
     table = {binding.key for binding in bindings("anywhere")}
     assert set(app._bindings.key_to_bindings) == table
-
-
-@pytest.mark.parametrize("place", sorted(SCREENS))
-async def test_list_of_every_screen_has_a_topic_and_is_filtered_by_it(place: Place) -> None:
-    async with driven(place) as screen:
-        for pane in screen.screen.query(ListPane):
-            assert pane.topic
