@@ -71,8 +71,9 @@ def torch_device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
 @pytest.fixture
 def warm_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The workers of pools are forked from a process that has imported gymnasium. They are none the less real."""
-    from tests.warm_start import WarmSubprocess  # few tests start a process
+    from tests.warm_start import WarmSubprocess, warm_parent  # few tests start a process
 
+    warm_parent()  # before a test looks at the children of this process
     monkeypatch.setattr("rl_tui.engine.sampling.pools.child.subprocess", WarmSubprocess("subprocess"))
 
 

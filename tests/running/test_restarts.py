@@ -32,7 +32,7 @@ def settings(folder: Path, *faults: str, **changes: object) -> dict[str, object]
 
 
 def test_run_whose_workers_fail_now_and_then_goes_on(tmp_path: Path) -> None:
-    others = set(psutil.Process().children())
+    others = set(psutil.Process().children(recursive=True))
     env_settings = settings(tmp_path, "dies", "raises", "hangs", "exits", restarts_rate_limit_n=4)
     config = configuration(tmp_path, {"Walker": behavior(max_steps=ENDLESS)}, MORTAL, env_settings=env_settings)
     with live(config) as run:
@@ -45,11 +45,11 @@ def test_run_whose_workers_fail_now_and_then_goes_on(tmp_path: Path) -> None:
     assert {event.worker for event in restarting} <= {0, 1}
     assert any("raise ValueError(" in event.detail for event in restarting)
     assert not run.of(EnvironmentFailed)
-    assert set(psutil.Process().children()) <= others
+    assert set(psutil.Process().children(recursive=True)) <= others
 
 
 def test_run_can_be_paused_and_stopped_during_a_restart(tmp_path: Path) -> None:
-    others = set(psutil.Process().children())
+    others = set(psutil.Process().children(recursive=True))
     env_settings = settings(tmp_path, "dies", "behaves", "is_made_slowly")
     config = configuration(tmp_path, {"Walker": behavior(max_steps=ENDLESS)}, MORTAL, env_settings=env_settings)
     with live(config) as run:
@@ -61,7 +61,7 @@ def test_run_can_be_paused_and_stopped_during_a_restart(tmp_path: Path) -> None:
         assert run.send(Stop()).ok
     assert ending(run).state == "stopped"
     assert not run.of(EnvironmentRestarted)
-    assert set(psutil.Process().children()) <= others
+    assert set(psutil.Process().children(recursive=True)) <= others
 
 
 def test_a_restart_is_no_end_to_the_value_of_a_state(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_two_behaviors_train_on_two_environments_of_their_own(tmp_path: Path) ->
 def test_failed_environment_ends_its_behavior_saved_while_the_other_trains_on(
     tmp_path: Path, fault: str, workers: int, reason: str
 ) -> None:
-    others = set(psutil.Process().children())  # of earlier tests
+    others = set(psutil.Process().children(recursive=True))  # of earlier tests
     behaviors = {"Walker": behavior(max_steps=ENDLESS), "Pole": behavior(max_steps=600)}
     config = configuration(
         tmp_path,
@@ -135,7 +135,7 @@ def test_failed_environment_ends_its_behavior_saved_while_the_other_trains_on(
     assert states(run, "Pole") == ["training", "finished"]
     assert saved(run, "Pole")[-1].reason == "final"
     assert saved(run, "Pole")[-1].step >= 600
-    assert set(psutil.Process().children()) <= others
+    assert set(psutil.Process().children(recursive=True)) <= others
 
 
 def test_environment_that_is_made_forever_ends_the_run_and_says_where(

@@ -198,14 +198,14 @@ def test_picture_that_cannot_be_drawn_costs_the_picture_alone(tmp_path: Path) ->
 @pytest.mark.parametrize("failing", ["step", "render"])
 def test_environment_that_hangs_blocks_no_other_thread(tmp_path: Path, failing: str) -> None:
     changes = {"env_settings": misbehaving(failing, "hangs")}
-    others = psutil.Process().children()  # of earlier tests
+    others = psutil.Process().children(recursive=True)  # of earlier tests
     with watched(tmp_path, f"{ENVIRONMENTS}:Drawn", **changes) as (run, watching):
         log, deadline = run.folder / "run_logs" / "watch-0.log", time.monotonic() + DEADLINE_SECONDS
         while not (log.exists() and "hanging" in log.read_text()):
             assert time.monotonic() < deadline
             watching.pop_scene()  # otherwise no picture is drawn
             time.sleep(0.01)
-        children = [child for child in psutil.Process().children() if child not in others]
+        children = [child for child in psutil.Process().children(recursive=True) if child not in others]
         assert children
         watching.end()
         run.launch.send(Stop("now"))
