@@ -38,26 +38,23 @@ def user_traceback(error: BaseException, *, with_notes: bool = True) -> str:
 
     An error that was raised in our own code keeps all of its frames.
     """
-    whole = traceback.TracebackException.from_exception(error)
-    if not with_notes:
-        whole.__notes__ = None
-    seen: set[int] = set()
-    waiting = [whole]
-    while waiting:
-        each = waiting.pop()
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        called = list(itertools.dropwhile(_is_ours, each.stack))
-        if called or hasattr(each, "filename"):  # a SyntaxError names its place itself
-            each.stack = traceback.StackSummary.from_list(called)
-        waiting.extend(cause for cause in (each.__cause__, each.__context__) if cause is not None)
-    return "".join(whole.format())
+    try:
+        return _formatted(error, with_notes)
+    except (Exception, SystemExit):  # of its own attributes
+        return _only_frames(error)
+
+
+def whole_traceback(error: BaseException) -> str:
+    """The traceback as Python prints it."""
+    try:
+        return "".join(traceback.format_exception(error))
+    except (Exception, SystemExit):  # as above
+        return _only_frames(error)
 
 
 def place_of(error: BaseException) -> str:
     """The user's line that raised, such as "my_env.py:12 in step"; "" when only our own code was involved."""
-    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+    if isinstance(error, SyntaxError) and isinstance(error.filename, str) and error.filename and error.lineno:
         return f"{shown_path(error.filename)}:{error.lineno}"
     return _place(traceback.extract_tb(error.__traceback__))
 
@@ -90,6 +87,32 @@ def shown_path(file: str) -> str:
         return str(Path(file).relative_to(Path.cwd()))
     except (ValueError, OSError):
         return file
+
+
+def _formatted(error: BaseException, with_notes: bool) -> str:
+    whole = traceback.TracebackException.from_exception(error)
+    if not with_notes:
+        whole.__notes__ = None
+    seen: set[int] = set()
+    waiting = [whole]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        called = list(itertools.dropwhile(_is_ours, each.stack))
+        if called or hasattr(each, "filename"):  # a SyntaxError names its place itself
+            each.stack = traceback.StackSummary.from_list(called)
+        waiting.extend(cause for cause in (each.__cause__, each.__context__) if cause is not None)
+    return "".join(whole.format())
+
+
+def _only_frames(error: BaseException) -> str:
+    """What is left of the traceback of an error that Python itself cannot print."""
+    frames = traceback.extract_tb(error.__traceback__)
+    called = list(itertools.dropwhile(_is_ours, frames)) or list(frames)
+    shown = "".join(traceback.StackSummary.from_list(called).format())
+    return f"Traceback (most recent call last):\n{shown}{name_and_text(error)}\n"
 
 
 def _place(frames: traceback.StackSummary) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from rl_tui.engine.process.tracebacks import name_and_text
+from rl_tui.engine.process.tracebacks import name_and_text, whole_traceback
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import StopMode, WorkerFailed
 
@@ -198,7 +197,7 @@ def spawn(
         try:
             main()
         except BaseException as error:  # a thread that dies silently leaves a run that never ends
-            lines = "".join(traceback.format_exception(error))
+            lines = whole_traceback(error)
             bus.publish(WorkerFailed(name, name_and_text(error), lines))
             on_failure(error)
 

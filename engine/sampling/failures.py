@@ -83,10 +83,15 @@ class Guard(AbstractContextManager["Guard"]):
 
     def _reason(self, error: BaseException) -> str:
         """One line: the call, its exception, and where in the user's code."""
-        text = " ".join((str(error.msg or "") if isinstance(error, SyntaxError) else text_of(error)).split())
+        text = " ".join(_message_of(error).split())
         where = "".join(f" ({note})" for note in notes_of(error))
         if isinstance(error, EnvironmentFailure | NonFiniteError):
             return f"{self.doing} failed: {text}{where}"
         place = place_of(error)
         at = f", at {place}" if place else ""
         return f"{self.doing} raised {type(error).__name__}{f': {text}' if text else ''}{where}{at}"
+
+
+def _message_of(error: BaseException) -> str:
+    """Without the place, which the reason of a SyntaxError has anyway."""
+    return error.msg if isinstance(error, SyntaxError) and isinstance(error.msg, str) else text_of(error)

@@ -258,7 +258,7 @@ def test_nothing_that_learned_outlives_its_run(threaded: bool, monkeypatch: pyte
         gc.enable()
 
 
-@pytest.mark.parametrize("value", ["Mute", "SystemExit", "Bare"])
+@pytest.mark.parametrize("value", ["Mute", "SystemExit", "Bare", "a SyntaxError of numbers"])
 def test_run_without_workers_ends_with_the_exit_code_of_its_environment(value: str, tmp_path: Path) -> None:
     settings = {"env_kwargs": {"part": "raises", "value": value}, "num_envs": 1}
     env = "tests.sampling.returning:Returning"

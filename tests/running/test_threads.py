@@ -133,3 +133,17 @@ def test_worker_stands_aside_as_long_as_it_was_asked_to() -> None:
     start = time.monotonic()
     assert control.safe_point(lambda: None)
     assert time.monotonic() - start >= 0.19
+
+
+def test_error_that_python_cannot_print_is_published_and_passed_on() -> None:
+    bus, passed = EventBus(), list[BaseException]()
+    mail = bus.subscribe()
+
+    def main() -> None:
+        raise SyntaxError(1, (2, "3", 4, 5))  # type: ignore[arg-type]
+
+    spawn("worker", main, bus, passed.append).join(DEADLINE_SECONDS)
+    [failed] = [envelope.event for envelope in mail.drain() if isinstance(envelope.event, WorkerFailed)]
+    assert failed.error.startswith("SyntaxError: ")
+    assert "in main" in failed.traceback
+    assert [type(error) for error in passed] == [SyntaxError]

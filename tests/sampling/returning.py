@@ -101,6 +101,8 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
     "StopIteration": StopIteration,
     "a group": lambda: ExceptionGroup("some", [Mute(), ValueError("one")]),
     "a SyntaxError": lambda: SyntaxError("odd", ("file.py", None, None, None)),  # type: ignore[arg-type]
+    "a SyntaxError of numbers": lambda: SyntaxError(1, (2, "3", 4, 5)),  # type: ignore[arg-type]
+    "one of a class without a module": lambda: type("Stray", (Exception,), {"__module__": 5})("stray"),
     "a bare SyntaxError": SyntaxError,
     "a UnicodeDecodeError": lambda: UnicodeDecodeError("utf-8", b"x", 0, 1, "odd"),
     "a MemoryError": MemoryError,

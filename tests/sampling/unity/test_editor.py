@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,19 +16,10 @@ from rl_tui.engine.sampling.environments.unity import ports
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
 from rl_tui.engine.sampling.failures import InstanceStopped
 from tests.deadline import DEADLINE_SECONDS
-from tests.sampling.unity.playing import BALL, free_port, play, playing, unity_settings, wait_until, zeros
+from tests.sampling.unity.playing import BALL, play, playing, unity_settings, wait_until, zeros
 from tests.unity_player.connection import EXCHANGE
 from tests.unity_player.executable import make_player
 from tests.unity_player.log import notes
-
-
-@pytest.fixture
-def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[UnityEnvironment]:
-    """An environment in the Editor, on a port of its own."""
-    monkeypatch.setattr(ports, "EDITOR_PORT", free_port())
-    environment = UnityEnvironment(None, 0, unity_settings(tmp_path))
-    yield environment
-    environment.close()
 
 
 def press_play(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:

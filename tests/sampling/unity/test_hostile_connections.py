@@ -6,7 +6,7 @@ import os
 import random
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as mess
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
 from rl_tui.engine.sampling.failures import InstanceStopped
 from rl_tui.engine.specs import Steps
-from tests.sampling.unity.playing import BALL, free_port, play, unity_settings, wait_until, zeros
+from tests.sampling.unity.playing import BALL, play, wait_until, zeros
 from tests.sampling.unity.test_editor import press_play
 from tests.unity_player.connection import EXCHANGE
 
@@ -48,15 +48,6 @@ BYTES = {
     "the beginning of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 64,
     "nothing": b"",
 }
-
-
-@pytest.fixture
-def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[UnityEnvironment]:
-    """An environment in the Editor, on a port of its own."""
-    monkeypatch.setattr(ports, "EDITOR_PORT", free_port())
-    environment = UnityEnvironment(None, 0, unity_settings(tmp_path))
-    yield environment
-    environment.close()
 
 
 def called(port: int, content: bytes, method: str = EXCHANGE) -> str:
