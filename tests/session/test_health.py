@@ -843,6 +843,19 @@ def test_memory_that_grows_steadily_is_warned_about_with_its_process_and_rate():
     assert minutes(story, 40, memory=lambda second: 660e6, start=360) == [WarningCleared("memory_growth", "")]
 
 
+def test_memory_that_begins_to_grow_after_an_hour_is_warned_about_within_another():
+    story = Story()
+    assert minutes(story, 60) == []
+    warning = only(minutes(story, 50, memory=lambda second: (300 << 20) + 1e5 * (second - 3600), start=3600))
+    assert warning.message.startswith(f"{LEAKING} grows by 0.2 MB per 1,000 steps")
+
+
+def test_processes_that_come_and_go_by_the_hundred_are_no_trouble():
+    story = Story(state="paused")
+    for pid in range(2, 400):
+        assert story.publish(sampled(pid=pid), 1.0) == []
+
+
 def test_garbage_that_is_collected_now_and_then_hides_no_leak():
     story = Story()
     warnings = minutes(story, 12, memory=lambda second: (300 << 20) + 4e5 * second + 1e6 * (second % 90))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from rl_tui.engine.session.health.machine import GIB, SAMPLES, Moment
 from rl_tui.engine.session.health.rules import Finding, Streak, Verdict
@@ -16,6 +16,7 @@ POINT_SECONDS = 10.0  # between two values that are kept at first
 MOST_POINTS = 64  # then every other one goes
 LEAST_POINTS = 16
 MOST_KNOWN = 64  # processes
+Point: TypeAlias = tuple[float, int, float]  # seconds, steps, value
 LEAST_BYTES, LEAST_DESCRIPTORS = 32 << 20, 64  # that count as growth
 
 
@@ -28,13 +29,34 @@ class Growth:
     per_second: float
 
 
+def _growth(process: RunProcess, points: list[Point], least: float) -> Growth | None:
+    """Where a quantity has grown steadily, by `least` or more, or grows no more; None in between.
+
+    What it never falls below counts: it goes up and down as garbage is collected. A cache that fills grows ever less:
+    the last of four parts must bring half of what each brought on average.
+    """
+    quarter = len(points) // 4
+    if 4 * quarter < LEAST_POINTS:
+        return None
+    parts = [points[at * quarter : (at + 1) * quarter] for at in range(4)]
+    floors = [min(value for _, _, value in part) for part in parts]
+    rises = [after - before for before, after in pairwise(floors)]
+    total, newest = sum(rises), rises[1] + rises[2]  # it may have begun in the first part
+    seconds, steps = parts[3][0][0] - parts[1][0][0], parts[3][0][1] - parts[1][0][1]
+    if rises[-1] < total / 12 or total <= 0:
+        return Growth(process, 0.0, 0.0)
+    if total < least or min(rises) <= 0 or rises[-1] < total / 6 or steps <= 0:
+        return None
+    return Growth(process, 1000 * newest / steps, newest / seconds)
+
+
 @dataclass(slots=True)
 class _Series:
-    """A quantity of one process over all its time, ever more rarely: (seconds, steps, value)."""
+    """A quantity of one process over all its time, ever more rarely."""
 
     began_at: float
     interval: float = POINT_SECONDS
-    points: list[tuple[float, int, float]] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
 
     def add(self, at: Moment, value: float) -> None:
         """Keep the value if it is time for one."""
@@ -47,24 +69,11 @@ class _Series:
         if len(self.points) > MOST_POINTS:
             self.points, self.interval = self.points[::2], 2 * self.interval
 
-    def growth(self, process: RunProcess, least: float) -> Growth | None:
-        """Where it has grown steadily, by `least` or more, or grows no more; None in between.
-
-        What it never falls below counts: it goes up and down as garbage is collected. A cache that fills grows ever
-        less: the last of four parts must bring half of what each brought on average.
-        """
-        quarter = len(self.points) // 4
-        if 4 * quarter < LEAST_POINTS:
-            return None
-        parts = [self.points[at * quarter : (at + 1) * quarter] for at in range(4)]
-        floors = [min(value for _, _, value in part) for part in parts]
-        rises = [after - before for before, after in pairwise(floors)]
-        total, seconds, steps = sum(rises), parts[3][0][0] - parts[0][0][0], parts[3][0][1] - parts[0][0][1]
-        if rises[-1] < total / 12 or total <= 0:
-            return Growth(process, 0.0, 0.0)
-        if total < least or min(rises) <= 0 or rises[-1] < total / 6 or steps <= 0:
-            return None
-        return Growth(process, 1000 * total / steps, total / seconds)
+    @property
+    def spans(self) -> tuple[list[Point], ...]:
+        """All of it, and once there is enough of that the newer half: growth may begin late."""
+        half = self.points[len(self.points) // 2 :]
+        return (self.points, half) if len(half) >= LEAST_POINTS else (self.points,)
 
 
 class GrowthOfProcesses:
@@ -80,12 +89,13 @@ class GrowthOfProcesses:
             self._series.clear()
             return None
         if len(self._series) > MOST_KNOWN:
-            self._series = {process.pid: self._series[process.pid] for process in sample.processes}
+            pids = {process.pid for process in sample.processes}
+            self._series = {pid: series for pid, series in self._series.items() if pid in pids}
         found: list[Growth | None] = []
         for process in sample.processes:
             series = self._series.setdefault(process.pid, _Series(at.seconds))
             series.add(at, self._value_of(process))
-            found.append(series.growth(process, self._least))
+            found += (_growth(process, points, self._least) for points in series.spans)
         known = [growth for growth in found if growth is not None]
         fastest = max(known, key=lambda growth: growth.per_second, default=None)
         if fastest is not None and fastest.per_second > 0:
