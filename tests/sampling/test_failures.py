@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -184,6 +185,7 @@ def make_nothing() -> object:
 
 
 def test_worker_that_cannot_even_start_shows_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rl_tui.engine.sampling.pools.child.subprocess", subprocess)  # a warm one has started already
     monkeypatch.setattr("sys.path", ["/nowhere"])
     pool = make_pool("process", "toy:line")
     with pytest.raises(InstanceFailure, match="the process exited with code 1 in start") as failure:
