@@ -360,7 +360,8 @@ def test_names_like_an_unknown_word_are_suggested(
 def test_what_is_refused_at_once_imports_nothing_heavy(words: str, tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("behaviors: [\n")
     script = (
-        "import sys\nfrom rl_tui.tui.cli import main\ntry: code = main()\nexcept SystemExit as exit: code = exit.code\n"
+        "import sys\nfrom rl_tui.tui.cli import main\n"
+        "try: code = main(sys.argv[1:])\nexcept SystemExit as exit: code = exit.code\n"
         "print(code, [name for name in ('torch', 'textual', 'numpy', 'gymnasium') if name in sys.modules])"
     )
     command = [sys.executable, "-c", script, *words.split()]

@@ -15,6 +15,7 @@ from textual.screen import Screen
 from textual.timer import Timer, TimerCallback
 from textual.widgets import Input
 
+from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.session.bus import Session, Subscription
 from rl_tui.engine.session.messages import Command, Envelope, SaveCheckpoint, Stop
 from rl_tui.engine.session.view import RunView
@@ -285,6 +286,7 @@ class TrainerApp(FailingApp[ExitReason]):
         self._follow(must_draw=False)
 
     def _follow(self, must_draw: bool) -> None:
+        SIGNS.beat("main")
         if not self.screen_stack:  # Textual closes the screens before it stops the timers
             return
         if self.terminal is not None and self.terminal.is_gone:

@@ -17,6 +17,7 @@ from rl_tui.engine.config.diagnostics import closest, visible
 from rl_tui.engine.errors import ConfigError, RlTuiError
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.process.leaving import end_process
+from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
 from rl_tui.tui.command_line.commands import COMMANDS, PRINTED_LINES
 from rl_tui.tui.command_line.configuration import (
@@ -28,6 +29,7 @@ from rl_tui.tui.command_line.configuration import (
     runnable_configuration,
 )
 from rl_tui.tui.command_line.train_arguments import TrainArguments, parse_train_arguments
+from rl_tui.tui.command_line.watcher import is_watchable, run_watched
 from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.streams import ensure_streams, silence, why_no_screen, write_error, write_stderr, write_stdout
 
@@ -50,19 +52,25 @@ SIGPIPE_EXIT_CODE = 141  # what a shell reports for a program whose reader is go
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code. --help, --version and a wrong flag leave through SystemExit.
 
-    Without `argv`, the command line is that of this process, which may end here.
+    Without `argv`, the command line is that of this process, which may end here. Training is then in a child process,
+    where this returns, too.
     """
     ensure_streams()
-    exit_code = _exit_code_of(list(sys.argv[1:] if argv is None else argv))
-    if argv is None:
-        end_process(exit_code)
+    if argv is not None:
+        return _exit_code_of(list(argv), is_program=False)
+    exit_code = 1
+    try:
+        exit_code = _exit_code_of(sys.argv[1:], is_program=True)
+    finally:
+        SIGNS.enter("over", exit_code)
+    end_process(exit_code)
     return exit_code
 
 
-def _exit_code_of(words: list[str]) -> int:
+def _exit_code_of(words: list[str], *, is_program: bool) -> int:
     try:
         try:
-            return run_command(words)
+            return run_command(words, is_program=is_program)
         finally:
             write_stdout("")  # also what argparse printed, which the interpreter would otherwise write at its exit
     except RlTuiError as error:
@@ -80,8 +88,11 @@ def _exit_code_of(words: list[str]) -> int:
         return ConfigError.exit_code
 
 
-def run_command(words: Sequence[str]) -> int:
-    """Run the command that the first word names; any other word names a configuration. Raises RlTuiError."""
+def run_command(words: Sequence[str], *, is_program: bool = False) -> int:
+    """Run the command that the first word names; any other word names a configuration. Raises RlTuiError.
+
+    is_program: this process does nothing else, and training may happen in a child of it.
+    """
     if not words:
         write_stderr(FIRST_WORDS)
         return ConfigError.exit_code
@@ -90,7 +101,10 @@ def run_command(words: Sequence[str]) -> int:
         return COMMANDS[first](rest)
     if first[:1] != "-" and (closest(first, COMMANDS) or (rest and rest[0][:1] != "-")):
         find_config(first)  # a misspelled command, before its arguments are refused as a training's
-    return train(parse_train_arguments(words))
+    arguments = parse_train_arguments(words)
+    if is_program and not arguments.is_dry_run and is_watchable():
+        return run_watched(lambda: train(arguments))
+    return train(arguments)
 
 
 def train(arguments: TrainArguments) -> int:

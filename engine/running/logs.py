@@ -10,6 +10,7 @@ from functools import partial
 
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.writers import TENSORBOARD
+from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.log_limits import LogLimits
 from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.running.writers.base import WriterContext
@@ -45,6 +46,7 @@ class RunLogs:
         self._limits = LogLimits(folder.run_logs, partial(bus.log, "warning", "run"))
         self._size_check = Trigger(CHECK_SECONDS, by_clock=True)
         bus.keep_whole = self._limits.keep_whole
+        SIGNS.log = str(folder.output)
         writers = self._guarded_writers() if self._is_training else {}
         self._tensorboard = writers.pop(TENSORBOARD, None)
         self._others = WriterThreads(writers, bus)
@@ -74,6 +76,7 @@ class RunLogs:
         """Write every event, until `close`."""
         try:
             while not self._closing.wait(DRAIN_SECONDS):
+                SIGNS.beat("writers")
                 self.write_pending()
             self.write_pending()
         finally:

@@ -16,6 +16,7 @@ import torch
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import EnvironmentFailure, RlTuiError
 from rl_tui.engine.process.tracebacks import name_and_text
+from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.announcements import LoggedWarnings
 from rl_tui.engine.running.building import Builder, device_of, run_seed
 from rl_tui.engine.running.command_ledger import OVER, CommandLedger, refuse_waiting
@@ -34,6 +35,7 @@ from rl_tui.engine.running.threads import UiPriority, spawn
 from rl_tui.engine.running.trainer_health import trainer_health
 from rl_tui.engine.running.watching.service import WatchService
 from rl_tui.engine.sampling.failures import StartStopped
+from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.health.monitor import HealthMonitor
 from rl_tui.engine.session.messages import (
@@ -48,6 +50,7 @@ from rl_tui.engine.storage.run_folder import RunFolder
 DEVICES_SECONDS = 1.0
 DRIVER_SECONDS = 2.0  # a driver that takes longer to answer is left behind
 ENDING_SECONDS = 60.0  # a disk that takes longer than that for the last files is lost
+STOP_PATIENCE = 2.0  # seconds for which a signal waits for a call into an environment of this process
 START_PATIENCE = 2.0  # seconds for which a stop waits for environments that start
 HEALTH_MAILBOX = 2000  # about two minutes of a busy run; a coordinator that is further behind has other troubles
 
@@ -105,12 +108,14 @@ class Run:
         self._has_traceback = False  # in the run's folder, of an environment that failed at the start
         self._is_stopped_now = False  # without saving
         self._building_since = 0.0  # monotonic
+        self._stopped_at = 0.0  # by a signal; monotonic
         self._ended = threading.Event()
 
     def main(self) -> int:
         """Train to the end and return the exit code. Raises RlTuiError when the run cannot start."""
         limit_threads()
         keep_freed_memory()
+        SIGNS.call_seconds = max(START_SECONDS, self._config.env_settings.timeout_wait)
         settings = self._config.checkpoint_settings
         try:
             require_writers(self._config)
@@ -216,12 +221,20 @@ class Run:
         router.receive()
         if (self._internal_error is not None or supervisor.must_halt) and router.stop is None:
             router.halt(Stop("checkpoint"))
-        supervisor.check(self._config.env_settings.timeout_wait)
+        supervisor.check(self._patience(router.stop))
         self._ledger.settle()
         if router.stop is None:
             paused = supervisor.is_paused
             if paused != (self._state == "paused"):
                 self._enter("paused" if paused else "training")
+
+    def _patience(self, stop: Stop | None) -> float:
+        """For how many seconds a call into an environment may go on: not for long once a signal has stopped the run."""
+        seconds = self._config.env_settings.timeout_wait
+        if stop is None or not stop.exit_code:
+            return seconds
+        self._stopped_at = self._stopped_at or time.monotonic()
+        return min(seconds, STOP_PATIENCE) if time.monotonic() - self._stopped_at > STOP_PATIENCE else seconds
 
     def _is_to_stop(self) -> bool:
         """Whether a stop waits to be carried out, and the environments take long to start: a run whose environments are
@@ -301,6 +314,11 @@ class Run:
 
     def _enter(self, state: RunState, reason: str = "", exit_code: int | None = None) -> None:
         self._state = state
+        if state == "training":
+            SIGNS.enter("training")
+            SIGNS.call_seconds = self._config.env_settings.timeout_wait
+        elif state == "stopping":
+            SIGNS.enter("saving")
         self._bus.publish(RunStateChanged(state, reason, exit_code))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -61,11 +60,6 @@ class Removal:
     path: str
     num_bytes: int
     num_checkpoints: int
-
-
-def this_process() -> str:
-    """This process as lock files and summaries name one: "pid 123 on host"."""
-    return f"pid {os.getpid()} on {os.uname().nodename}"
 
 
 def plain(summary: RunSummary) -> dict[str, PlainValue]:

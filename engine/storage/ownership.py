@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import time
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -27,6 +28,7 @@ _FIRST_EVENT = b'{"v": '
 _SUMMARY = b'"event": "MetricsReported"'
 _FIRST_SETTING = b"default_settings:"  # every configuration.yaml starts so, ML-Agents' too
 _STATUS_BYTES = 1 << 20
+ENDING_SECONDS = 5.0  # for the kernel to end a process and give back its memory
 LOCK_BYTES = 256  # for a process id and a host name
 _NAMED_FILES = 3  # in the message about a folder of another program: enough to recognize it
 
@@ -83,14 +85,42 @@ def writing_process(run: Path) -> str | None:
     except OSError:
         return None  # never locked by this program
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return process_in(descriptor)
+        return None if take_lock(descriptor, fcntl.LOCK_SH) else process_in(descriptor)
     except OSError:  # a file system without locks
         return None
     finally:
         os.close(descriptor)
-    return None
+
+
+def take_lock(descriptor: int, kind: int) -> bool:
+    """Whether the lock could be taken. Raises OSError.
+
+    Where its process was just killed, the kernel may still be about to end the other one that this one has watched.
+    """
+    deadline = time.monotonic() + ENDING_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline or not _has_ended(process_in(descriptor)):
+                return False
+            time.sleep(ENDING_SECONDS / 1000)
+        else:
+            return True
+
+
+def _has_ended(process: str) -> bool:
+    """Whether a process of this machine is gone, named as `process_in` does."""
+    match = re.fullmatch(r"pid ([0-9]+) on (.*)", process)
+    if match is None or match[2] != os.uname().nodename:
+        return False
+    try:
+        os.kill(int(match[1]), 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except PermissionError:
+        return False
+    return False
 
 
 def process_in(descriptor: int) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import ConfigError, RunBusyError
 from rl_tui.engine.process.files import open_regular
-from rl_tui.engine.session.summaries import this_process
+from rl_tui.engine.process.vital_signs import this_process
 from rl_tui.engine.storage.behavior_folder import PLAIN_NAME, BehaviorFolder, file_name, hashed_name
 from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
 from rl_tui.engine.storage.file_names import (
@@ -31,7 +31,15 @@ from rl_tui.engine.storage.file_names import (
     TIMERS,
     TRAINING_STATUS,
 )
-from rl_tui.engine.storage.ownership import foreign_text, has_begun, has_learned, owner_of, process_in, writing_process
+from rl_tui.engine.storage.ownership import (
+    foreign_text,
+    has_begun,
+    has_learned,
+    owner_of,
+    process_in,
+    take_lock,
+    writing_process,
+)
 from rl_tui.engine.storage.run_ids import first_run_id, newest_run_id, next_run_id, run_name
 
 if TYPE_CHECKING:  # its import takes longer than to list fifty runs
@@ -294,12 +302,10 @@ class RunFolder:
     def _acquire(self) -> None:
         """Take the lock, which the kernel releases however this process ends."""
         descriptor = open_regular(self.path / LOCK, os.O_RDWR | os.O_CREAT)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        if not take_lock(descriptor, fcntl.LOCK_EX):
             process = process_in(descriptor)
             os.close(descriptor)
-            raise self._busy(process) from error
+            raise self._busy(process)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{this_process()}\n".encode("ascii", "replace"), 0)
         self._lock = descriptor

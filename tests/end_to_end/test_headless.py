@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -302,3 +303,51 @@ def test_run_whose_streams_are_closed_trains_and_keeps_its_files_clean(folder: P
     assert "stdout cannot be written" in done.stderr
     assert "no screen: stdin is not a terminal" in done.stderr
     assert [e for e in events_of(folder / "results/cartpole") if isinstance(e, RunStateChanged)][-1].exit_code == 0
+
+
+HANGING = """\
+import ctypes
+from pathlib import Path
+
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+
+
+def hang(place):
+    if place == "{place}":
+        Path("hangs").touch()
+        while True:
+            ctypes.PyDLL(None).sleep(100)  # and nothing else of this process runs
+
+
+class Hanging(CartPoleEnv):
+    def __init__(self, render_mode=None):
+        hang("constructor")
+        super().__init__()
+
+    def reset(self, **more):
+        hang("reset")
+        return super().reset(**more)
+
+    def step(self, action):
+        hang("step")
+        return super().step(action)
+
+
+hang("import")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["import", "constructor", "reset", "step"])
+def test_sigterm_ends_the_program_wherever_an_environment_keeps_it(folder: Path, place: str) -> None:
+    (folder / "hanging.py").write_text(HANGING.format(place=place))
+    env = ("--set", "env_settings.env=hanging:Hanging", "--set", "env_settings.num_envs=1")
+    process = start("cartpole.yaml", "--no-ui", *ENDLESS, *env, folder=folder)
+    while not (folder / "hangs").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    code, stdout, stderr = finish(process)
+    assert code == 143, stdout + stderr
+    assert "did not end within 5 s of SIGTERM and was killed" in stderr
+    assert "hanging.py" in stderr + (folder / "results/cartpole/run_logs/output.log").read_text()

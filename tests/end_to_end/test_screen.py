@@ -271,3 +271,28 @@ def broken(app, *arguments):
 
 rl_tui.tui.app.TrainerApp.{where} = broken
 """
+
+
+CRASHES = """\
+import ctypes
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+
+
+class Crashing(CartPoleEnv):
+    def step(self, action):
+        if self.steps_beyond_terminated is None and abs(self.state[0]) > 0.1:
+            ctypes.string_at(0)
+        return super().step(action)
+"""
+
+
+def test_environment_that_crashes_gives_back_the_terminal_and_names_itself(folder: Path) -> None:
+    (folder / "crashing.py").write_text(CRASHES)
+    env = ("--set", "env_settings.env=crashing:Crashing", "--set", "env_settings.num_envs=1")
+    with terminal("cartpole.yaml", *ENDLESS, *env, folder=folder) as screen:
+        assert screen.wait() == 3
+        assert_terminal_was_given_back(screen)
+        assert not lacks_canonical_input(screen)
+        said = screen.raw.decode().split("\x1b[?25h")[-1]
+        assert "crashing:Crashing: step crashed (SIGSEGV)" in said
+    assert "crashing.py" in (folder / "results/cartpole/run_logs/output.log").read_text()

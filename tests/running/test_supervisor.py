@@ -255,6 +255,22 @@ def test_step_that_hangs_in_this_process_is_named_saved_and_left(tmp_path: Path,
     assert saved(run) == [last]
 
 
+def test_signal_does_not_wait_for_a_step_that_hangs_and_what_was_learned_is_saved(tmp_path: Path) -> None:
+    config = configuration(
+        tmp_path,
+        {"Walker": behavior(max_steps=ENDLESS)},
+        "tests.running.environments:Hanging",
+        env_settings={"timeout_wait": 100_000, "num_envs": 1},
+    )
+    with live(config) as run:
+        run.wait_for(StepsAwaited)
+        run.launch.send(Stop(exit_code=143))
+        assert run.wait() == 143
+        (last,) = saved(run)
+        assert last.step > 0
+        environments.RELEASE.set()
+
+
 def test_behavior_whose_step_hangs_can_still_be_saved_while_another_trains(tmp_path: Path) -> None:
     config = configuration(
         tmp_path,

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -242,6 +243,21 @@ folder.open(resume=True)
 print("locked", flush=True)
 sys.stdin.read()
 """
+
+
+def test_lock_of_a_process_that_is_gone_is_waited_for(tmp_path: Path) -> None:
+    """The process that it has watched, and that trains, has been killed with it and is about to end."""
+    (tmp_path / "first").mkdir()
+    command = [sys.executable, "-c", HOLD_THE_LOCK, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "locked\n"
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        (tmp_path / "first/run.lock").write_text(f"pid {gone.pid} on {socket.gethostname()}\n")
+        threading.Timer(0.1, writer.kill).start()
+        with RunFolder(tmp_path, "first") as folder:
+            folder.open(resume=True)
 
 
 def test_killing_the_writer_frees_the_run(tmp_path: Path) -> None:

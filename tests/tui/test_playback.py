@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.process.vital_signs import this_process
 from rl_tui.engine.session.codec import encode
 from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import (
@@ -24,7 +25,6 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
     Stop,
 )
-from rl_tui.engine.session.summaries import this_process
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
 from rl_tui.engine.storage.run_folder import RunFolder

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from rl_tui.engine.errors import ConfigError, RlTuiError
+from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.session.bus import Session, Subscription
 from rl_tui.engine.session.messages import Envelope, Stop
 from rl_tui.engine.session.view import RunView
@@ -197,5 +198,6 @@ def _await_end(session: WaitableSession, signals: RunSignals, seconds: float | N
     waited = 0.0
     while not session.wait(POLL_SECONDS) and (seconds is None or waited < seconds):
         waited += POLL_SECONDS
+        SIGNS.beat("main")
         for command in signals.pop_commands():
             session.send(command)

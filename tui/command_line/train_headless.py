@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.writers.console import ConsoleWriter
 from rl_tui.engine.session.bus import EventBus, Subscription
@@ -39,6 +40,7 @@ def print_events(
     is_over = has_lost_stdout = False
     while not is_over:
         is_over = launch.wait(POLL_SECONDS)
+        SIGNS.beat("main")
         for command in signals.pop_commands():
             launch.send(command)
         for note in signals.pop_notes():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 
-from rl_tui.engine.session.summaries import this_process
+from rl_tui.engine.process.vital_signs import this_process
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import SERIES, Line, Span, Tone, labeled, line, state_tone

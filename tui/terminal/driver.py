@@ -15,6 +15,7 @@ from typing import Any
 
 from textual.app import App
 
+from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.tui.terminal.keyboard import Keyboard
 from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE, title_sequence
 from rl_tui.tui.terminal.signals import restore_signals
@@ -168,7 +169,7 @@ class TerminalDriver(OpenDriver):
         if unrestored is not None:
             self.attrs_before = unrestored
         if self.is_writing:
-            self.is_on = True
+            self.is_on = SIGNS.has_screen = True
             self.lift_write_limit()
             self.on_again_at = get_time()
             self.app.refresh(layout=True)
@@ -177,7 +178,7 @@ class TerminalDriver(OpenDriver):
         """Restore the terminal; its modes are left alone if another job has it by now."""
         if not self.is_on:
             return
-        self.is_on = False
+        self.is_on = SIGNS.has_screen = False
         self.drop_unwritten()
         if self._title:
             self._title = ""

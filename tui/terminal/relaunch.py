@@ -7,6 +7,8 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from rl_tui.engine.process.vital_signs import SIGNS
+
 
 def relaunch_command(words: Sequence[str]) -> list[str]:
     """What runs rl-tui with those arguments: the same interpreter, whatever is in the working directory."""
@@ -19,7 +21,11 @@ def shell_command(words: Sequence[str]) -> str:
 
 
 def relaunch(words: Sequence[str]) -> None:
-    """Replace this process by rl-tui with those arguments; never returns."""
+    """Replace this process by rl-tui with those arguments. Returns where another process watches this one: that is
+    replaced, once this one has ended."""
+    if SIGNS.watcher:
+        SIGNS.next_command = words
+        return
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(sys.executable, relaunch_command(words))

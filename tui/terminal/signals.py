@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType, TracebackType
 from typing import TypeAlias
 
+from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.session.messages import SaveCheckpoint, Stop
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -76,6 +77,8 @@ class RunSignals:
         return notes
 
     def _record(self, number: int, _: FrameType | None) -> None:
+        if SIGNS.is_copy(number):
+            return
         if number == SAVING:
             self._pending.append(SaveCheckpoint())
         elif number == IGNORED:
@@ -93,6 +96,7 @@ class RunSignals:
         if self._count > 2:
             if self._before_leaving is not None:
                 self._before_leaving()
+            SIGNS.enter("over", exit_code)
             os._exit(exit_code)
         self._pending.append(Stop("checkpoint" if self._count == 1 else "now", exit_code=exit_code))
 
@@ -111,7 +115,11 @@ class LoopSignals:
         """Receive signals in the running loop; a hangup that is ignored (nohup) stays ignored."""
         for number in run_signals():
             self._previous[number] = signal.getsignal(number)
-            asyncio.get_running_loop().add_signal_handler(number, self._act, number)
+            asyncio.get_running_loop().add_signal_handler(number, self._receive, number)
+
+    def _receive(self, number: int) -> None:
+        if not SIGNS.is_copy(number):
+            self._act(number)
 
     def stop(self) -> None:
         """Install the previous handlers again."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure
 from rl_tui.engine.sampling.parameters import ParameterValues
@@ -46,6 +47,7 @@ class SerialPool:
         self.worker_pids: Mapping[int, int] = {}  # everything is in this process
         self.busy_since: float | None = None
         self.busy_in: int | None = None
+        self._mark = SIGNS.new_mark(name)
 
     @property
     def busy_with(self) -> str:
@@ -78,7 +80,7 @@ class SerialPool:
                 with self._calling("set_parameters", number):
                     self._parameters.give(number, environment, values, len(self._environments))
         finally:
-            self.busy_since = None
+            self._end_call()
 
     def start(self, is_stopped: Callable[[], bool] = never) -> None:
         """Create the instances, whatever `is_stopped` says.
@@ -97,7 +99,7 @@ class SerialPool:
                     self._instances.append(Instance(environment))
                     self._common.add(number, self._instances[number].specs)
         finally:
-            self.busy_since = None
+            self._end_call()
         self._ids = PoolIds(len(self._environments))
 
     def reset(self, seed: int | None) -> None:
@@ -130,7 +132,7 @@ class SerialPool:
                     environment.close()
             except InstanceFailure as failure:
                 logger.warning("%s", failure)
-        self.busy_since = None
+        self._end_call()
 
     def _call(self, instance: int, request: int | Mapping[str, Actions] | None) -> Mapping[str, Steps]:
         called = self._instances[instance]
@@ -145,10 +147,15 @@ class SerialPool:
                 with self._guard:
                     self._common.add(instance, called.specs)
         finally:
-            self.busy_since = None
+            self._end_call()
         return self._ids.renumber(instance, answer)
+
+    def _end_call(self) -> None:
+        self.busy_since = None
+        self._mark.end()
 
     def _calling(self, doing: str, instance: int | None) -> Guard:
         self._guard.doing, self._guard.instance = doing, instance
+        self._mark.begin(doing)
         self.busy_since, self.busy_in = time.monotonic(), threading.get_ident()
         return self._guard
