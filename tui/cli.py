@@ -166,9 +166,11 @@ def print_effective(config: RunConfig) -> int:
     from rl_tui.engine.config.loading import effective_yaml
     from rl_tui.engine.config.support import editor_note, few_updates_note, find_unused, list_warnings
     from rl_tui.engine.running.preflight import refusals, start_note
+    from rl_tui.tui.terminal.captured_output import CapturedOutput
 
     write_stdout(effective_yaml(config))
-    refused = refusals(config)
+    with CapturedOutput():  # what environments print is no part of the configuration
+        refused = refusals(config)
     for note in (*refused, *find_unused(config), *list_warnings(config)):
         write_stderr(note)
     for line in () if refused else filter(None, (editor_note(config), few_updates_note(config), start_note(config))):

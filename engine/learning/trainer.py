@@ -125,17 +125,33 @@ class Trainer(Protocol):
         raise CheckpointError("this trainer learns from new experience only and has no replay buffer")
 
 
+def require_trainer(name: str) -> type:
+    """The class that `trainer_type` names, with all methods that it must define.
+
+    Raises PluginError naming the class and everything that it lacks, NotSupportedError.
+    """
+    kind = registry.implementation("trainers", name)
+    methods = {*abstract_methods(Trainer), *abstract_methods(kind)}  # of what it derives from, too
+    _require(kind, [f"{method}()" for method in sorted(methods) if _is_missing(getattr(kind, method, None))])
+    return kind
+
+
+def abstract_methods(kind: type) -> frozenset[str]:
+    """The methods that a class leaves to those that derive from it."""
+    found: frozenset[str] = getattr(kind, "__abstractmethods__", frozenset())
+    return found
+
+
 def make_trainer(
     spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device, sync: Sync = ONE_RANK
 ) -> Trainer:
     """The trainer that `trainer_type` names. sync: with which ranks it learns, all of which have the same
     configuration and seed, and change the same hyperparameters between the same updates.
 
-    Raises PluginError naming its class and everything that it lacks, NotSupportedError, ConfigError, MemoryError.
+    Raises PluginError as `require_trainer` does, and for a constructor that fails, NotSupportedError, ConfigError,
+    MemoryError.
     """
-    kind = registry.implementation("trainers", config.trainer_type)
-    methods = sorted(getattr(Trainer, "__abstractmethods__"))  # noqa: B009  # unknown to mypy
-    _require(kind, [f"{name}()" for name in methods if _is_missing(getattr(kind, name, None))])
+    kind = require_trainer(config.trainer_type)
     with registry.blaming("trainers", config.trainer_type, "its constructor"):
         if sync.size == 1:
             trainer: Trainer = kind(spec, config, seed, device)

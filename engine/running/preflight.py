@@ -12,8 +12,10 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath
 from rl_tui.engine.config.environment_name import is_of_unity
 from rl_tui.engine.config.environments import kind_of
+from rl_tui.engine.config.hyperparameters import Hyperparameters
 from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.config.requirements import missing_library
+from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.config.run import CheckpointSettings, RunConfig
 from rl_tui.engine.config.support import find_unsupported
 from rl_tui.engine.config.wrappers import read_wrappers
@@ -27,12 +29,13 @@ from rl_tui.engine.storage.run_folder import RunFolder
 def refusals(config: RunConfig) -> list[str]:
     """One line for each reason why a run of this configuration cannot start.
 
-    Nothing is created or changed. The user's modules with environments and the installed plug-ins that the file names
-    are imported; torch is not, unless one of them imports it: whether the device exists, the memory suffices and a
-    checkpoint fits is not known before the start.
+    No file is created or changed. The user's modules with environments and the installed plug-ins that the file names
+    are imported; where one of these learns, the environments and trainers are made, too. Otherwise torch is not
+    imported. Whether the device exists, the memory suffices and a checkpoint fits is not known before the start.
     """
     refused = [*find_unsupported(config), *config.source.lines(_unusable_plugins(config))]
-    for check in _checks(config):
+    checks = [*_checks(config), *([] if refused else _rehearsals(config))]
+    for check in checks:
         try:
             check()
         except RlTuiError as error:
@@ -83,6 +86,15 @@ def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[
             yield partial(require_wrapper, wrapper.name)
 
 
+def _rehearsals(config: RunConfig) -> Iterator[Callable[[], object]]:
+    """What an installed trainer, reward signal or encoder is made in, and what it is made with."""
+    learning = (kind != WRITERS and registry.package_of(kind, name) for _, kind, name, _ in _named_plugins(config))
+    if any(learning):
+        from rl_tui.engine.running.rehearsal import require_makable  # imports torch
+
+        yield lambda: require_makable(config)
+
+
 def require_players(config: RunConfig) -> None:
     """The file of each Unity player is there and may be executed. Raises ConfigError for the first that is not."""
     for name in environments_of(config):
@@ -99,16 +111,30 @@ def require_writers(config: RunConfig) -> None:
 
 
 def _unusable_plugins(config: RunConfig) -> Iterator[Diagnostic]:
-    """Each installed plug-in that the file names and whose implementation cannot be imported.
+    """Each installed plug-in that the file names and whose implementation cannot be imported or lacks something.
 
     Environments are found by `require_environment`, and missing libraries by `find_unsupported`.
     """
     for path, kind, name, settings in _named_plugins(config):
         if registry.package_of(kind, name) and not missing_library(settings):
             try:
-                registry.implementation(kind, name)
+                _require_whole(kind, name, settings)
             except PluginError as error:
                 yield Diagnostic(path, str(error))
+
+
+def _require_whole(kind: str, name: str, settings: PluginSettings) -> None:
+    """What implements an installed plug-in has all that it must have. Raises PluginError."""
+    if isinstance(settings, Hyperparameters):
+        from rl_tui.engine.learning.trainer import require_trainer  # imports torch, as an installed trainer does
+
+        require_trainer(name)
+    elif isinstance(settings, RewardSignalSettings):
+        from rl_tui.engine.learning.rewards.streams import require_signal
+
+        require_signal(name, settings)
+    else:
+        registry.implementation(kind, name)
 
 
 def _named_plugins(config: RunConfig) -> Iterator[tuple[KeyPath, str, str, PluginSettings]]:

@@ -10,7 +10,7 @@ import sys
 import venv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 import torch
@@ -20,7 +20,8 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import CheckpointError
-from rl_tui.engine.learning.trainer import make_trainer
+from rl_tui.engine.learning.actor_trainer import ActorTrainer
+from rl_tui.engine.learning.trainer import Trainer, abstract_methods, make_trainer
 from rl_tui.engine.session.codec import decode
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
@@ -37,12 +38,13 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.specs import State
+from rl_tui.tui.cli import main
 from tests.deadline import DEADLINE_SECONDS
 from tests.end_to_end.program import ROOT, surroundings
 from tests.learning.rollouts import SPEC
 from tests.learning.test_contracts import experience, same, through_a_file
 from tests.learning.test_it_learns import mean_return, toy, train
-from tests.plugin_examples import FILES, write_examples, write_metadata
+from tests.plugin_examples import FILES, PAGE, write_examples, write_metadata
 from tests.running.runs import ENDLESS, live, run_to_end
 from tests.tui.driver import Driven
 
@@ -91,6 +93,56 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     yield tmp_path
     for name in [name for name in sys.modules if name.startswith("rl_tui_")]:
         del sys.modules[name]
+
+
+TRAINER = "rl-tui-a2c/rl_tui_a2c/trainer.py"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "reason"),
+    [
+        ("def _place(self", "def _put(self", "trainers: rl_tui_a2c.trainer.A2CTrainer must have _place()"),
+        ("def loss(self", "def losses(self", "trainers: rl_tui_a2c.trainer.A2CTrainer must have loss()"),
+        ("is_on_policy = True", "", "trainers: rl_tui_a2c.trainer.A2CTrainer must have is_on_policy"),
+        ("super().__init__(", "1 / 0, super().__init__(", "its constructor raised ZeroDivisionError"),
+        ("return State.merge(own", "return (own", "a2c of rl-tui-a2c 1.0: state must return a State of numpy arrays"),
+        ("", "", ""),
+    ],
+)
+def test_dry_run_makes_the_trainer_and_says_what_it_lacks(
+    right: str, wrong: str, reason: str, installed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = FILES[TRAINER]
+    assert not right or text.count(right) == 1
+    (installed / TRAINER).write_text(text.replace(right, wrong) if right else text)
+    path = installed / "rl-tui-a2c/cartpole.yaml"
+    words = [str(path), "--results-dir", str(installed / "results"), "--dry-run"]
+    assert main(words) == (2 if reason else 0)
+    said = capsys.readouterr()
+    assert yaml.safe_load(said.out)["behaviors"]["CartPole"]["trainer_type"] == "a2c", "nothing else is on stdout"
+    assert reason in said.err
+    assert bool(said.err) == bool(reason)
+    assert not (installed / "results").exists()
+
+
+def test_dry_run_names_what_a_reward_signal_lacks(installed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module = "rl-tui-count/rl_tui_count.py"
+    (installed / module).write_text(FILES[module].replace("def evaluate(", "def assess("))
+    path = installed / "rl-tui-count/line.yaml"
+    assert main([str(path), "--results-dir", str(installed / "results"), "--dry-run"]) == 2
+    lacks = "count of rl-tui-count 1.0: CountBonus must define `evaluate` or `evaluate_transitions`"
+    assert re.search(rf"line.yaml:\d+:\d+: behaviors.Line.reward_signals.count: {lacks}\n", capsys.readouterr().err)
+
+
+def test_page_lists_what_must_be_defined_next_to_what_an_actor_trainer_has() -> None:
+    table = PAGE.read_text().partition("must define these:")[2].partition("```")[0]
+    names = [name for row in table.splitlines() for name in re.findall(r"`(\w+)[(`]", row[:40].partition(" | ")[0])]
+    methods = {name for name in names if f"`{name}(" in table}
+    assert methods == abstract_methods(ActorTrainer)
+    set_there = ActorTrainer.__init__.__code__.co_names
+    assert set(names) - methods == {
+        name for name in get_type_hints(Trainer) if name not in set_there and not hasattr(Trainer, name)
+    }
 
 
 def a2c(folder: Path, max_steps: int, **checkpoints: Any) -> RunConfig:

@@ -42,11 +42,7 @@ class Stream:
     @staticmethod
     def make(name: str, settings: RewardSignalSettings, context: RewardContext) -> Stream:
         """The stream of a signal with these settings. Raises NotSupportedError, PluginError."""
-        kind = registry.implementation(KIND, name)
-        if not issubclass(kind, RewardSignal):
-            raise registry.refused(KIND, name, f"{kind.__name__} must be a subclass of RewardSignal")
-        if lacks := _lacking(kind, settings):
-            raise registry.refused(KIND, name, f"{kind.__name__} must define {lacks}")
+        kind = require_signal(name, settings)
         results = PluginResults(KIND, name)
         with registry.blaming(KIND, name, "its constructor"):
             signal = kind(settings, context)
@@ -230,6 +226,16 @@ class EpisodeSums:
         self._unfinished = self._unfinished.updated(ids, endings, sums, block.departed)
         ended: NDArray[np.float64] = sums[has_ended[ends]]
         return ended
+
+
+def require_signal(name: str, settings: RewardSignalSettings) -> type[RewardSignal]:
+    """The class of a signal with these settings, which defines all that it must. Raises PluginError."""
+    kind = registry.implementation(KIND, name)
+    if not issubclass(kind, RewardSignal):
+        raise registry.refused(KIND, name, f"{kind.__name__} must be a subclass of RewardSignal")
+    if lacks := _lacking(kind, settings):
+        raise registry.refused(KIND, name, f"{kind.__name__} must define {lacks}")
+    return kind
 
 
 def _lacking(kind: type[RewardSignal], settings: RewardSignalSettings) -> str:
