@@ -1,8 +1,10 @@
-"""Plain text tables."""
+"""Plain text tables, and what is in them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from statistics import stdev
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -15,6 +17,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         lines.append("  ".join(cells).rstrip())
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Of the mean; there must be two or more."""
+    return stdev(values) / math.sqrt(len(values))
 
 
 def verdict(is_reached: bool) -> str:

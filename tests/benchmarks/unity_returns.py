@@ -20,14 +20,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from tests.benchmarks.ball_settings import BEHAVIOR, TRAINERS, configuration
 from tests.benchmarks.processes import ROOT, run_python
-from tests.benchmarks.tables import table, verdict
+from tests.benchmarks.tables import standard_error, table, verdict
 from tests.unity_player.ball import MAX_STEPS, Balls
 from tests.unity_player.executable import make_player
 
@@ -109,11 +109,6 @@ def compare(trainer: str, learned: Sequence[Learned]) -> tuple[str, bool]:
         f"every run reaches {SOLVED}: {verdict(is_solved)}\n"
         f"difference {difference:.1f}, standard error {error:.1f}, at most {MOST_ERRORS} of them: {verdict(is_equal)}\n"
     ), is_solved and is_equal
-
-
-def standard_error(values: Sequence[float]) -> float:
-    """Of the mean; there must be two or more."""
-    return stdev(values) / math.sqrt(len(values))
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,6 +10,8 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.learning.sac.trainer import SACTrainer
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import make_environments
+from tests.benchmarks.hybrid_actions import WorldAsEnvironment, behavior
+from tests.benchmarks.hybrid_scenes import DISCRETE, HYBRID, World
 from tests.learning.test_it_learns import mean_return, train
 
 STEPS = 2000
@@ -62,3 +65,15 @@ def test_what_was_shown_at_first_only_is_remembered(target_q: bool, torch_device
     settings = config(memory={"sequence_length": 8, "memory_size": 32}, target_q=target_q, batch_size=128)
     sac = train(toy("memory", delay=3), settings, 3000, 1, torch_device)
     assert mean_return(toy("memory", delay=3), sac.make_policy(1), 400, 2) > 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.learning
+@pytest.mark.parametrize(("scene", "kind"), [("no masks", HYBRID), ("goal", DISCRETE)])
+def test_no_agent_puts_off_the_end_of_its_episode_for_the_entropy_of_further_choices(
+    scene: str, kind: str, torch_device: torch.device
+) -> None:
+    """The goal pays 1; agents that are rewarded for entropy learn to wait next to it."""
+    world = World(scene, kind, seed=1)
+    train([WorldAsEnvironment(world)], BehaviorConfig.model_validate(behavior(scene)), 4500, 1, torch_device)
+    assert np.mean([earned for step, earned in world.episodes if step > 3000]) > 0.5
