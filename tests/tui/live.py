@@ -22,8 +22,6 @@ from pathlib import Path
 
 from textual import events
 
-from tests.deadline import DEADLINE_SECONDS
-
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from rl_tui.engine.session.bus import EventBus, Subscription
@@ -54,6 +52,7 @@ from rl_tui.tui.screens import base as screens
 from rl_tui.tui.screens.overview import OverviewScreen
 from rl_tui.tui.state.preferences import Preferences
 from rl_tui.tui.terminal.streams import redirect_output
+from tests.deadline import DEADLINE_SECONDS
 
 GIB = 1024**3
 SIGNALED = threading.Event()
