@@ -38,10 +38,15 @@ def preset_hint(name: str) -> str:
     return f" Did you mean {one_of(similar)}?" if similar else " `rl-tui presets` lists them"
 
 
+def profile_names() -> list[str]:
+    """The profile of every trainer that has one."""
+    return [name for name in preset_names() if name.endswith(f"/{_PROFILE}")]
+
+
 def profile_name(trainer: str) -> str:
     """The preset with what a trainer has for any environment; "" where there is none."""
     name = f"{trainer}/{_PROFILE}"
-    return name if name in preset_names() else ""
+    return name if name in profile_names() else ""
 
 
 def trainer_of_profile(name: str) -> str:

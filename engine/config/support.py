@@ -12,7 +12,7 @@ from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
 from rl_tui.engine.config.environments import environment_names, has_mlagents_defaults, kind_of
 from rl_tui.engine.config.plugin_settings import PluginSettings
-from rl_tui.engine.config.presets import presets_in, profile_name
+from rl_tui.engine.config.presets import presets_in, profile_names
 from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.run import EnvSettings, RunConfig
 from rl_tui.engine.config.types import OFF, Settings
@@ -88,7 +88,7 @@ def preset_note(config: RunConfig) -> str | None:
         return None
     presets = presets_in(environment)
     if not presets and not has_mlagents_defaults(environment):
-        presets = [profile_name("ppo"), profile_name("sac")]
+        presets = profile_names()
     return f"hyperparameters are ML-Agents' defaults; for {environment} try {one_of(presets)}" if presets else None
 
 
