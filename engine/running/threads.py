@@ -197,9 +197,10 @@ def spawn(
         try:
             main()
         except BaseException as error:  # a thread that dies silently leaves a run that never ends
-            lines = whole_traceback(error)
-            bus.publish(WorkerFailed(name, name_and_text(error), lines))
-            on_failure(error)
+            try:
+                bus.publish(WorkerFailed(name, name_and_text(error), whole_traceback(error)))
+            finally:
+                on_failure(error)
 
     thread = threading.Thread(target=supervised, name=name, daemon=True)
     thread.start()

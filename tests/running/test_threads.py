@@ -147,3 +147,15 @@ def test_error_that_python_cannot_print_is_published_and_passed_on() -> None:
     assert failed.error.startswith("SyntaxError: ")
     assert "in main" in failed.traceback
     assert [type(error) for error in passed] == [SyntaxError]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_error_that_cannot_be_published_is_passed_on_all_the_same() -> None:
+    """Else a run whose collector has died would look as if it was done."""
+    passed = list[BaseException]()
+
+    def main() -> None:
+        raise KeyError("step")
+
+    spawn("worker", main, EventBus(clock=lambda: float("no time")), passed.append).join(DEADLINE_SECONDS)
+    assert [type(error) for error in passed] == [KeyError]
