@@ -259,7 +259,8 @@ def test_training_returns_what_was_reached(tmp_path: Path, capsys: pytest.Captur
     assert result.returns == {"Walker": result.view.behaviors["Walker"].mean_return}
     assert result.returns["Walker"] is not None
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"[INFO] Run {RUN} started in {tmp_path / RUN}")
+    assert lines[0].startswith("[INFO] run: fewer than 20 updates: Walker makes 8")
+    assert lines[1].startswith(f"[INFO] Run {RUN} started in {tmp_path / RUN}")
     assert lines[-1] == "[INFO] Run finished (exit code 0)"
     again = rl_tui.train(settings(), run_id=RUN, results_dir=tmp_path, resume=True, quiet=True)
     assert again.returns["Walker"] == pytest.approx(result.returns["Walker"], abs=0.2), "of its checkpoint"

@@ -89,6 +89,7 @@ def test_effective_configuration_keeps_the_order_of_mlagents() -> None:
             "normalize_reward",
             "evaluation",
             "export_interval",
+            "checkpoint_seconds",
         ),
         *("export_policies", "throughput_interval", "env", "env_kwargs", "num_workers", "metrics", "resume_or_start"),
         *("training_analytics", "behaviors", "random_agents", "parameters", "wrappers"),

@@ -177,7 +177,7 @@ def test_what_all_teams_have_counts_once_and_what_each_has_counts_for_each(has_s
             [Statistic("Speed", 1.0, "mean")],  # type: ignore[arg-type]  # what is refused
             "the method of statistic 'Speed' must be one of average, last, sum, histogram, got 'mean'",
         ),
-        ([Statistic("Speed", "fast")], "the statistic 'Speed' must be a number, got a str"),  # type: ignore[arg-type]
+        ([Statistic("Speed", "fast")], "the statistic 'Speed' must be a number, got 'fast'"),  # type: ignore[arg-type]
         ([Statistic(5, 1.0)], r"statistics\[0\].name must be text, got 5"),  # type: ignore[arg-type]
         ([("Speed", 1.0)], r"statistics\[0\] must be a Statistic, got a tuple"),
         ({"Speed": 1.0}, "statistics must be a tuple of Statistic, got a dict"),

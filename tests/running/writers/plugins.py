@@ -13,6 +13,7 @@ import threading
 from typing import ClassVar
 
 from rl_tui.engine.config.writers import WriterSettings
+from tests.deadline import DEADLINE_SECONDS
 
 released = threading.Event()
 made = []
