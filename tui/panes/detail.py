@@ -50,6 +50,8 @@ METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow
     "Policy/Extrinsic Value Estimate": "value",
     "Policy/Extrinsic Value": "value",
     "Policy/Extrinsic Reward": "extrinsic",
+    "Policy/Action Magnitude": "action size",
+    "Environment/Action Cost Share": "action cost",
     "Evaluation/Episode Length": "eval length",
     "Performance/Steps per Second": "speed",
 }
