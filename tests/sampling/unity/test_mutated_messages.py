@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -143,9 +144,9 @@ def outcome(environment: UnityEnvironment, requests: list[bytes]) -> str:
     return "read"
 
 
-def survive(environment: UnityEnvironment, recorded: list[bytes], num_messages: int, seed: int) -> dict[str, int]:
-    """How often each outcome was met."""
-    chance, counts = random.Random(seed), dict[str, int]()
+def survive(environment: UnityEnvironment, recorded: list[bytes], num_messages: int, seed: int) -> Counter[str]:
+    """How often there was each outcome."""
+    chance, counts = random.Random(seed), Counter[str]()
     speaker = Speaker(environment._client.port)
     for _ in range(num_messages):
         which = chance.choice((HELLO, FIRST, STEP, STEP, STEP, STEP))
@@ -153,8 +154,7 @@ def survive(environment: UnityEnvironment, recorded: list[bytes], num_messages: 
         requests[STEP] = chance.choice(recorded[STEP:])
         requests[which] = mutated(chance, requests[which], chance.choice(recorded))
         sending = speaker.begin(requests)
-        how = outcome(environment, requests)
-        counts[how] = counts.get(how, 0) + 1
+        counts[outcome(environment, requests)] += 1
         environment._disconnect()
         environment._known = {}
         sending.result(20)
