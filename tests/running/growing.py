@@ -20,6 +20,7 @@ from rl_tui.engine.specs import (
     Steps,
     TerminalSteps,
 )
+from tests.deadline import DEADLINE_SECONDS
 
 RELEASE = threading.Event()
 SPEC = BehaviorSpec("", (ObservationSpec("time", (1,)),), ActionSpec(0, (2,)))
@@ -102,6 +103,15 @@ class Diverging(Growing):
         if self._count > self._at + 100 and not RELEASE.is_set():
             steps["Right?team=0"].decisions.rewards[:] = 3e38
         return steps
+
+
+class Held(Growing):
+    """Right appears once RELEASE is set, too."""
+
+    def _steps(self) -> Mapping[str, Steps]:
+        if self._count == self._at:
+            assert RELEASE.wait(DEADLINE_SECONDS)
+        return super()._steps()
 
 
 class Vanishing(Growing):

@@ -117,11 +117,16 @@ def test_behavior_without_settings_stops_every_environment_of_the_run(tmp_path: 
     config = configuration(
         tmp_path,
         behaviors,
-        {"Left": GROWING, "Pole": "toy:line"},
+        {"Left": "tests.running.growing:Held", "Pole": "toy:line"},
         env_settings={"env_kwargs": {"Left": {"at": 60}}, "num_envs": 2},
     )
-    run = run_to_end(config)
-    assert run.launch.exit_code == 2
+    RELEASE.clear()
+    with live(config) as run:
+        try:
+            run.wait_for(MetricsReported, lambda event: event.behavior == "Pole")
+        finally:
+            RELEASE.set()
+        assert run.wait() == 2
     assert "'Right'" in ending(run).reason
     assert states(run, "Pole") == ["training", "stopped"]
     assert {event.behavior for event in run.of(CheckpointSaved)} == {"Left", "Pole"}
