@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.engine.config.changed_settings import changed_settings
 from rl_tui.engine.config.loading import effective_yaml, parse_config
-from rl_tui.engine.storage.run_settings import settings_of_run
+from rl_tui.engine.storage.run_settings import changed_settings, settings_of_run
 
 TEXT = """\
 behaviors:
