@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rl_tui.tui.command_line.flag_parser import FlagParser
-from rl_tui.tui.command_line.train_arguments import ScreenOptions, add_screen_flags, number, parse, screen_options
+from rl_tui.tui.command_line.flag_parser import FlagParser, parse
+from rl_tui.tui.command_line.train_arguments import ScreenOptions, add_screen_flags, number, screen_options
 from rl_tui.tui.demo.script import HOURS
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.command_line import command_arguments
-from rl_tui.tui.command_line.flag_parser import FlagParser
-from rl_tui.tui.command_line.train_arguments import ScreenOptions, parse
+from rl_tui.tui.command_line.flag_parser import FlagParser, parse
+from rl_tui.tui.command_line.train_arguments import ScreenOptions
 from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.relaunch import relaunch
 from rl_tui.tui.terminal.streams import why_no_screen, write_stderr, write_stdout

@@ -16,7 +16,7 @@ from rl_tui.engine.config import run_flags
 from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.config.flags import Setting, read_value
 from rl_tui.engine.version import VERSION
-from rl_tui.tui.command_line.flag_parser import FlagParser
+from rl_tui.tui.command_line.flag_parser import FlagParser, parse
 
 DESCRIPTION = """\
 Train the agents of a YAML file, with a live screen in this terminal.
@@ -123,16 +123,6 @@ def parse_train_arguments(words: Sequence[str]) -> TrainArguments:
         warnings=tuple(_warnings(typed)),
         words=tuple(words),
     )
-
-
-def parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
-    """Parse the words. Raises SystemExit for unknown ones, with suggestions."""
-    typed, unknown = parser.parse_known_args(words)
-    if unknown:
-        from rl_tui.tui.command_line.unknown_flags import explain
-
-        parser.error(explain(unknown, parser._option_string_actions, parser.prog))
-    return typed
 
 
 def _warnings(typed: Mapping[str, object]) -> Iterator[str]:
