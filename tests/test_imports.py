@@ -201,7 +201,7 @@ def test_only_the_engine_of_workers_and_what_workers_run_make_threads() -> None:
     makers = {path for path in python_files("engine", "tui") if makes_thread(ast.parse(path.read_text()))}
     assert {str(path.relative_to(ROOT)) for path in makers} == {
         "engine/running/threads.py",
-        "engine/sampling/environments/unity/daemon_threads.py",
+        "engine/sampling/environments/unity/exchange.py",
         "engine/sampling/environments/unity/wire/image_decoder.py",
         "engine/sampling/pools/forwarding.py",
     }

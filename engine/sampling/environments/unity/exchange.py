@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from functools import partial
 from queue import Empty, SimpleQueue
+from typing import Any
 
 import grpc
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity import ports
-from rl_tui.engine.sampling.environments.unity.daemon_threads import DaemonThreads
 
 SERVICE = "communicator_objects.UnityToExternalProto"
 MOST_REPLY_BYTES = 4 * 2**20  # that a client of gRPC receives by default, as Unity's does
@@ -68,7 +70,7 @@ class Exchange:
         self._noted: set[str] = set()  # connections that the user knows were refused
         self._admitting = threading.Lock()
         self._farewell: bytes | None = None  # what every call is answered with from now on
-        self._threads = DaemonThreads(_THREADS)
+        self._threads = _DaemonThreads(_THREADS)
         self._server = grpc.server(self._threads, options=_OPTIONS)
         method = grpc.unary_unary_rpc_method_handler(self._exchange)
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Exchange": method}),))
@@ -182,6 +184,37 @@ class Exchange:
         more = "; further ones will be refused without a line" if len(self._noted) == _MOST_NOTES else ""
         client = ports.client_in_words(_port_of(peer), self.port)
         self._note(f"a connection to port {self.port} by {client} was refused: {reason}{more}")
+
+
+class _DaemonThreads(Executor):
+    """Threads in which gRPC calls `Exchange`, and which end with the interpreter.
+
+    It waits for those of a ThreadPoolExecutor when it exits, for ever if one waits for a reply.
+    """
+
+    def __init__(self, num_threads: int) -> None:
+        self._num_threads = num_threads
+        self._calls: SimpleQueue[tuple[Future[object], Callable[[], object]] | None] = SimpleQueue()
+        for _ in range(num_threads):
+            threading.Thread(target=self._run, name="unity server", daemon=True).start()
+
+    def submit(
+        self, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:  # Any: as its base has it
+        """Call it in one of the threads. gRPC's functions catch what they call."""
+        future: Future[object] = Future()
+        self._calls.put((future, partial(function, *args, **kwargs)))
+        return future
+
+    def end(self) -> None:
+        """Each thread ends after the call that it is in."""
+        for _ in range(self._num_threads):
+            self._calls.put(None)
+
+    def _run(self) -> None:
+        while (submitted := self._calls.get()) is not None:
+            future, call = submitted
+            future.set_result(call())
 
 
 def _port_of(peer: str) -> int:
