@@ -276,7 +276,7 @@ class RunScreen(Screen[None]):
 
     def roll_back(self, behavior: BehaviorView, at: float, saved: CheckpointSaved) -> None:
         """Ask, and then go back to that checkpoint, saved at time `at`; or say why that cannot be."""
-        from rl_tui.tui.screens.rolling_back import roll_back_dialog
+        from rl_tui.tui.screens.questions import roll_back_dialog
 
         controls = self.context.controls
         if not controls.may(f"roll back {safe_text(behavior.name)}"):

@@ -23,7 +23,7 @@ from rl_tui.tui.runs.rows import is_rising
 from rl_tui.tui.runs.sources import Runs
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.context import Context
-from rl_tui.tui.screens.run_questions import behavior_prompt, removal_prompt, resume_elsewhere, resume_here
+from rl_tui.tui.screens.questions import behavior_prompt, removal_prompt, resume_elsewhere, resume_here
 from rl_tui.tui.state.choices import RunsColumn
 from rl_tui.tui.terminal.relaunch import shell_command
 

@@ -1,4 +1,4 @@
-"""What is asked before a run of the folder is resumed or removed."""
+"""What is asked before a run of the folder is resumed or removed, or a behavior is rolled back."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.drawing.text import count, size
+from rl_tui.tui.drawing.text import count, number, size
+from rl_tui.tui.panes.checkpoint_list import given_up, set_aside
 from rl_tui.tui.screens.confirm import ConfirmScreen
 from rl_tui.tui.screens.prompt import PromptScreen, Verdict
 from rl_tui.tui.terminal.relaunch import shell_command
 
 if TYPE_CHECKING:
+    from rl_tui.engine.session.behavior_view import BehaviorView
+    from rl_tui.engine.session.messages import CheckpointSaved
     from rl_tui.engine.session.summaries import Removal, RunSummary
 
 
@@ -54,6 +57,22 @@ def resume_elsewhere(run: RunSummary, words: Sequence[str]) -> ConfirmScreen:
         f"Resume {safe_text(run.run_id)} in another terminal",
         [f"The run on this screen keeps training. This continues {_from(run)}:", _command(words), *_warning(run)],
         yes="copy the command",
+    )
+
+
+def roll_back_dialog(behavior: BehaviorView, at: float, saved: CheckpointSaved, now: float) -> ConfirmScreen:
+    """Says what rolling back to that checkpoint, saved at time `at`, costs."""
+    name, step = safe_text(behavior.name), count(saved.step)
+    reward = "" if saved.mean_return is None else f" (return {number(saved.mean_return)})"
+    cost, aside = given_up(behavior, at, saved, now), set_aside(behavior, saved)
+    return ConfirmScreen(
+        f"Roll {name} back to step {step}?",
+        [
+            f"{name} continues from step {step}{reward}.",
+            f"{cost[0].upper()}{cost[1:]}; {aside}.",
+            "Hyperparameters return to their values at that step.",
+        ],
+        yes="roll back",
     )
 
 
