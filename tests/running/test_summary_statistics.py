@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 
-from rl_tui.engine.running.summaries import HISTOGRAM_BINS, SummaryStatistics, histogram
+from rl_tui.engine.running.summary_statistics import HISTOGRAM_BINS, SummaryStatistics, histogram
 from rl_tui.engine.specs import Aggregation, GatheredStatistic, Statistic
 from rl_tui.engine.statistics import gather
 
