@@ -10,9 +10,7 @@ from rl_tui.engine.session.messages import Event
 
 LONGEST_TEXT = 64_000  # bytes
 _HEAD = 40_000  # the rest is its end: a traceback ends with the error
-_TEXT_FIELDS = {
-    kind: [field.name for field in dataclasses.fields(kind) if field.type == "str"] for kind in get_args(Event)
-}
+_TEXTS = {kind: [field.name for field in dataclasses.fields(kind) if field.type == "Text"] for kind in get_args(Event)}
 
 
 def shorten(text: str, keep: Callable[[str], str] | None = None) -> str:
@@ -33,8 +31,11 @@ def shorten(text: str, keep: Callable[[str], str] | None = None) -> str:
 
 
 def with_short_texts(event: Event, keep: Callable[[str], str] | None = None) -> Event:
-    """The event with every text shortened, see `shorten`."""
-    texts = {name: getattr(event, name) for name in _TEXT_FIELDS[type(event)]}
+    """The event with every text shortened, see `shorten`. Names are no texts: they must stay what they are."""
+    names = _TEXTS[type(event)]
+    if not names:  # as of those that a run publishes most
+        return event
+    texts = {name: getattr(event, name) for name in names}
     changes: dict[str, Any] = {
         name: short for name, text in texts.items() if (short := shorten(text, keep)) is not text
     }

@@ -17,6 +17,7 @@ CheckpointReason: TypeAlias = Literal["interval", "clock", "asked", "final", "in
 WaitsFor: TypeAlias = Literal["environment", "update", "evaluation"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 StopMode: TypeAlias = Literal["checkpoint", "now"]
+Text: TypeAlias = str  # that an environment may make as long as it likes: it is shortened when the event is published
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class RunStateChanged:
     """exit_code is given with the last state of a run, one of REPORTED_ENDS, and is None before."""
 
     state: RunState
-    reason: str = ""
+    reason: Text = ""
     exit_code: int | None = None
 
 
@@ -76,7 +77,7 @@ class BehaviorStateChanged:
 
     behavior: str
     state: BehaviorState
-    reason: str = ""
+    reason: Text = ""
     can_roll_back: bool = False
 
 
@@ -198,7 +199,7 @@ class CheckpointFailed:
     behavior: str
     step: int
     reason: CheckpointReason
-    message: str
+    message: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +228,7 @@ class ExportFailed:
 
     behavior: str
     step: int
-    message: str
+    message: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +341,7 @@ class ParametersReported:
 class NoteAdded:
     """The user wrote a note about one behavior, or about the run when None."""
 
-    text: str
+    text: Text
     behavior: str | None = None
 
 
@@ -353,8 +354,8 @@ class WarningRaised:
 
     kind: str
     behavior: str
-    message: str
-    advice: str
+    message: Text
+    advice: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,7 +431,7 @@ class LogEmitted:
 
     level: LogLevel
     source: str
-    message: str
+    message: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,8 +440,8 @@ class EnvironmentFailed:
 
     environment: str
     behaviors: tuple[str, ...]
-    reason: str
-    detail: str = ""
+    reason: Text
+    detail: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,8 +455,8 @@ class EnvironmentRestarting:
     environment: str
     worker: int
     behaviors: tuple[str, ...]
-    reason: str
-    detail: str
+    reason: Text
+    detail: Text
     count: int
 
 
@@ -473,7 +474,7 @@ class EnvironmentAwaits:
     """What the user has to do before an environment continues; text is "" once nothing is."""
 
     environment: str
-    text: str
+    text: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,8 +482,8 @@ class WorkerFailed:
     """An internal error: the run stops with everything saved."""
 
     worker: str
-    error: str
-    traceback: str
+    error: Text
+    traceback: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -500,7 +501,7 @@ class CommandFinished:
 
     id: str
     ok: bool
-    message: str
+    message: Text
 
 
 Event: TypeAlias = (

@@ -11,7 +11,7 @@ from pathlib import Path
 from rl_tui.engine.running.log_limits import LogLimits
 from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import EnvironmentFailed, RunStateChanged
+from rl_tui.engine.session.messages import EnvironmentFailed, LogEmitted, ProgressReported, RunStateChanged
 from tests.running.runs import behavior, configuration, run_to_end
 
 LONG = "<" + "é" * 1_000_000 + ">"
@@ -41,6 +41,20 @@ def test_long_text_of_an_event_is_cut_in_its_middle_and_says_where_it_is_whole()
     assert event.detail.endswith("é>")
     assert "1936002 bytes are left out here; the whole text is in run_logs/messages.log" in event.detail
     assert kept == [LONG]
+
+
+def test_names_are_never_cut() -> None:
+    """They say what an event is about: a reader that knows the behavior would take a cut one for another."""
+    bus = EventBus()
+    mail = bus.subscribe()
+    event = ProgressReported(LONG, 1, 1, 1.0, 1)
+    bus.publish(event)
+    bus.publish(LogEmitted("info", LONG, LONG))
+    progress, log = (envelope.event for envelope in mail.drain())
+    assert progress is event
+    assert isinstance(log, LogEmitted)
+    assert log.source == LONG
+    assert len(log.message.encode()) < 65_000
 
 
 def test_run_that_fails_with_a_long_message_has_short_events_and_the_whole_message_in_a_file(tmp_path: Path) -> None:
