@@ -26,11 +26,7 @@ from rl_tui.engine.session.health.machine import (
     MemoryNearlyFull,
     Moment,
 )
-from rl_tui.engine.session.health.processes import (
-    DescriptorsGrow,
-    DescriptorsNearlyUsed,
-    MemoryGrows,
-)
+from rl_tui.engine.session.health.processes import DescriptorsNearlyUsed, descriptors_grow, memory_grows
 from rl_tui.engine.session.health.progress import CheckpointTrouble, NoEpisodes, NoSteps, RareEpisodes
 from rl_tui.engine.session.health.returns import DoesNothing, GreedyReturn, NoImprovement, SameReturns
 from rl_tui.engine.session.health.rules import Finding, Rule, TrainerHealth, Verdict
@@ -82,9 +78,9 @@ MACHINE_RULES: Mapping[str, Callable[[], MachineRule]] = {
     "disk_filling": DiskFilling,
     "disk_full": DiskNearlyFull,
     "memory_full": MemoryNearlyFull,
-    "memory_growth": MemoryGrows,
+    "memory_growth": memory_grows,
     "descriptors_full": DescriptorsNearlyUsed,
-    "descriptor_growth": DescriptorsGrow,
+    "descriptor_growth": descriptors_grow,
     "gpu_hot": GpuHot,
 }
 _OF_A_BEHAVIOR = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from rl_tui.engine.session.health.machine import GIB, SAMPLES, Moment
 from rl_tui.engine.session.health.rules import Finding, Streak, Verdict
@@ -76,15 +76,23 @@ class _Series:
         return (self.points, half) if len(half) >= LEAST_POINTS else (self.points,)
 
 
-class GrowthOfProcesses:
-    """Which process of a run takes ever more of something. value_of: what is measured. least: that counts as growth."""
+class Grows:
+    """A process of the run takes ever more of something: what is not needed any more is kept.
 
-    def __init__(self, value_of: Callable[[RunProcess], float], least: float):
-        self._value_of, self._least = value_of, least
+    value_of: what is measured. least: that counts as growth. finding: what is said of the process that grows most.
+    """
+
+    def __init__(
+        self,
+        value_of: Callable[[RunProcess], float],
+        least: float,
+        finding: Callable[[Growth, DevicesSampled], Finding],
+    ):
+        self._value_of, self._least, self._finding = value_of, least, finding
         self._series: dict[int, _Series] = {}  # by process id
 
-    def add(self, sample: DevicesSampled, at: Moment) -> Growth | Literal["fine"] | None:
-        """The one that grows most; "fine" where none does, None in between. While a replay buffer fills, none does."""
+    def judge(self, sample: DevicesSampled, at: Moment) -> Verdict:
+        """Judge by all samples so far. While a replay buffer fills, nothing grows."""
         if at.is_filling:
             self._series.clear()
             return None
@@ -99,47 +107,37 @@ class GrowthOfProcesses:
         known = [growth for growth in found if growth is not None]
         fastest = max(known, key=lambda growth: growth.per_second, default=None)
         if fastest is not None and fastest.per_second > 0:
-            return fastest
+            return self._finding(fastest, sample)
         return "fine" if len(known) == len(found) else None
 
 
-class MemoryGrows:
-    """A process of the run takes ever more memory: something in it is kept that should be freed."""
-
-    def __init__(self) -> None:
-        self._growth = GrowthOfProcesses(lambda process: process.memory_bytes, LEAST_BYTES)
-
-    def judge(self, sample: DevicesSampled, at: Moment) -> Verdict:
-        """Judge by all samples so far."""
-        growth = self._growth.add(sample, at)
-        if not isinstance(growth, Growth):
-            return growth
-        minutes = max(0, sample.memory_total_bytes - sample.memory_used_bytes) / growth.per_second / 60
-        end = f": memory is full in about {minutes:.0f} minutes" if minutes < 24 * 60 else ""
-        return Finding(
-            f"{growth.process.name} grows by {growth.per_1000_steps / 1e6:.3g} MB per 1,000 steps,"
-            f" {growth.process.memory_bytes / GIB:.2g} GiB now{end}",
-            "find what is kept after each step or episode; until then, --resume begins with fresh processes",
-        )
+def memory_grows() -> Grows:
+    """The rule about memory."""
+    return Grows(lambda process: process.memory_bytes, LEAST_BYTES, _of_memory)
 
 
-class DescriptorsGrow:
-    """A process of the run opens ever more files, pipes or connections, and does not close them."""
+def descriptors_grow() -> Grows:
+    """The rule about files, pipes and connections that are not closed."""
+    return Grows(lambda process: process.num_descriptors, LEAST_DESCRIPTORS, _of_descriptors)
 
-    def __init__(self) -> None:
-        self._growth = GrowthOfProcesses(lambda process: process.num_descriptors, LEAST_DESCRIPTORS)
 
-    def judge(self, sample: DevicesSampled, at: Moment) -> Verdict:
-        """Judge by all samples so far."""
-        growth = self._growth.add(sample, at)
-        if not isinstance(growth, Growth):
-            return growth
-        limit = f" of {sample.max_descriptors:,}" if sample.max_descriptors else ""
-        return Finding(
-            f"{growth.process.name} opens {growth.per_1000_steps:.3g} descriptors per 1,000 steps that stay open,"
-            f" {growth.process.num_descriptors:,}{limit} now",
-            "find files, pipes or connections that are not closed; until then, --resume begins with fresh processes",
-        )
+def _of_memory(growth: Growth, sample: DevicesSampled) -> Finding:
+    minutes = max(0, sample.memory_total_bytes - sample.memory_used_bytes) / growth.per_second / 60
+    end = f": memory is full in about {minutes:.0f} minutes" if minutes < 24 * 60 else ""
+    return Finding(
+        f"{growth.process.name} grows by {growth.per_1000_steps / 1e6:.3g} MB per 1,000 steps,"
+        f" {growth.process.memory_bytes / GIB:.2g} GiB now{end}",
+        "find what is kept after each step or episode; until then, --resume begins with fresh processes",
+    )
+
+
+def _of_descriptors(growth: Growth, sample: DevicesSampled) -> Finding:
+    limit = f" of {sample.max_descriptors:,}" if sample.max_descriptors else ""
+    return Finding(
+        f"{growth.process.name} opens {growth.per_1000_steps:.3g} descriptors per 1,000 steps that stay open,"
+        f" {growth.process.num_descriptors:,}{limit} now",
+        "find files, pipes or connections that are not closed; until then, --resume begins with fresh processes",
+    )
 
 
 class DescriptorsNearlyUsed:
