@@ -250,7 +250,7 @@ def test_a_trainer_that_cannot_load_its_state_has_its_line(packages: Packages, t
     assert 'raise ValueError("forgotten")' in str(run.launch.error and run.launch.error.detail)
     assert run.launch.exit_code == 2
     with pytest.raises(PluginError, match=FORGOTTEN):
-        SavedRun(first.folder).play(EvaluationRequest(None, 1, "newest", 1, ("greedy",), False, None))
+        SavedRun(first.folder).play(EvaluationRequest(episodes=1, seed=1, ways=("greedy",)))
 
 
 @pytest.mark.parametrize("threaded", [False, True])

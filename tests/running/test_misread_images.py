@@ -66,7 +66,7 @@ def test_a_policy_that_learned_from_images_in_the_wrong_order_is_named_until_the
 
     def evaluated() -> list[str]:
         said: list[str] = []
-        request = EvaluationRequest(None, 1, "newest", 1, ways=("greedy",), is_onnx=False, record=None)
+        request = EvaluationRequest(episodes=1, seed=1, ways=("greedy",))
         SavedRun(tmp_path / "results/run").play(request, on_note=lambda _, text: said.append(text))
         return said
 

@@ -46,7 +46,7 @@ from rl_tui.engine.storage.run_folder import RunFolder
 Way: TypeAlias = Literal["greedy", "sampled"]  # the likeliest actions, or those of training
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationRequest:
     """What to play.
 
@@ -55,13 +55,13 @@ class EvaluationRequest:
     checkpoint. record: a file to show the first episodes in.
     """
 
-    behavior: str | None
+    behavior: str | None = None
     episodes: int
-    checkpoint: str
+    checkpoint: str = "newest"
     seed: int
     ways: tuple[Way, ...]
-    is_onnx: bool
-    record: Path | None
+    is_onnx: bool = False
+    record: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from tests.running.runs import behavior, configuration, run_to_end
 
 imageio, imageio_ffmpeg = pytest.importorskip("imageio.v2"), pytest.importorskip("imageio_ffmpeg")
 
-NEWEST = EvaluationRequest(None, 12, "newest", 1, ways=("greedy",), is_onnx=False, record=None)
+NEWEST = EvaluationRequest(episodes=12, seed=1, ways=("greedy",))
 
 
 def finished(folder: Path, env: Any = "toy:line", behaviors: dict[str, Any] | None = None, **settings: Any) -> Path:

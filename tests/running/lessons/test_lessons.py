@@ -295,7 +295,7 @@ def test_evaluations_play_the_current_lesson(tmp_path: Path) -> None:
 
 def test_a_saved_policy_is_evaluated_at_the_lesson_that_it_has_reached(tmp_path: Path) -> None:
     run = run_to_end(config_of(tmp_path, lessons(3.0)))
-    request = EvaluationRequest("Walker", 2, "newest", 1, ways=("greedy",), is_onnx=False, record=None)
+    request = EvaluationRequest(episodes=2, seed=1, ways=("greedy",))
     assert SavedRun(run.folder).play(request).scores["greedy"].returns.tolist() == [8.0, 8.0]
 
 
