@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.loading import load_config, parse_config
+from rl_tui.engine.config.loading import load_config
 from rl_tui.engine.config.presets import (
     preset_names,
     preset_path,
@@ -21,7 +21,6 @@ from rl_tui.engine.config.presets import (
 from rl_tui.engine.config.profiles import Profile, Trait, read_profile
 from rl_tui.engine.config.support import find_unsupported, find_unused, list_warnings
 from rl_tui.engine.config.types import read_settings
-from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 
 CONFIG_FOLDER = Path(__file__).parents[2] / "config"
@@ -83,11 +82,6 @@ def test_profile_has_the_settings_that_users_of_other_libraries_know() -> None:
     assert (other.normalize_reward, other.network_settings.normalize) == (False, True)
 
 
-def test_section_of_profiles_is_refused_in_a_file() -> None:
-    with pytest.raises(ConfigError, match=r"c.yaml:2:1: where: only a profile has it. .* --dry-run` prints a file"):
-        parse_config(b"behaviors: {A: {}}\nwhere: {images: {}}\n", "c.yaml")
-
-
 def test_cartpole_has_the_settings_of_the_zoo() -> None:
     config = load_config(preset_path("ppo/CartPole"))
     behavior = config.behaviors["CartPole"]
@@ -105,21 +99,3 @@ def test_preset_is_read_with_its_comments() -> None:
     text = read_preset("ppo/CartPole")
     assert text == read_preset("ppo/CartPole.yaml") == (CONFIG_FOLDER / "ppo/CartPole.yaml").read_text("utf-8")
     assert text.startswith("# CartPole-v1")
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("ppo/CartPol", "ppo/CartPol: no such preset. Did you mean ppo/CartPole?"),
-        ("acrobot", "acrobot: no such preset. Did you mean ppo/Acrobot?"),
-        ("CartPole", "CartPole: no such preset. Did you mean ppo/CartPole or sac/CartPole?"),
-        ("ppo/Foo", "ppo/Foo: no such preset. `rl-tui presets` lists them"),
-        ("zzz", "zzz: no such preset. `rl-tui presets` lists them"),
-        ("../pyproject", "../pyproject: no such preset. `rl-tui presets` lists them"),
-        ("\x1b[2J", r"\x1b[2J: no such preset. `rl-tui presets` lists them"),
-    ],
-)
-def test_unknown_preset_is_refused_with_a_hint(name: str, message: str) -> None:
-    with pytest.raises(ConfigError) as error:
-        preset_path(name)
-    assert str(error.value) == message

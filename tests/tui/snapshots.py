@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any
 
 from textual.app import App
 from textual.pilot import Pilot
+
+from tests.golden_files import check_file
 
 FOLDER = Path(__file__).parent / "snapshots"
 ROUNDS = 3  # of work that Textual puts off until the next refresh: a screen is shown, laid out, and then drawn
@@ -49,8 +50,4 @@ def screen_text(app: App[Any]) -> str:
 
 def check(name: str, text: str) -> None:
     """The text is that of the file `name`."""
-    path = FOLDER / f"{name}.txt"
-    if os.environ.get("UPDATE_SNAPSHOTS"):
-        path.write_text(text)
-    assert path.exists(), f"{path} is missing: run the test with UPDATE_SNAPSHOTS=1 and look at the file"
-    assert text.splitlines() == path.read_text().splitlines(), f"the screen differs from {path}"
+    check_file(FOLDER / f"{name}.txt", text)
