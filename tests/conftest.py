@@ -68,13 +68,15 @@ def torch_device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
         yield found
 
 
-@pytest.fixture
-def warm_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def warm_workers() -> Iterator[None]:
     """The workers of pools are forked from a process that has imported gymnasium. They are none the less real."""
     from tests.warm_start import WarmSubprocess, warm_parent  # few tests start a process
 
     warm_parent()  # before a test looks at the children of this process
-    monkeypatch.setattr("rl_tui.engine.sampling.pools.child.subprocess", WarmSubprocess("subprocess"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rl_tui.engine.sampling.pools.child.subprocess", WarmSubprocess("subprocess"))
+        yield
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ Importing torch is most of the work of a short run. Nothing is computed before t
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -20,13 +21,14 @@ import socket
 import struct
 import sys
 import termios
+import threading
 import time
 import traceback
 import types
 import warnings
 from dataclasses import dataclass
 from fcntl import ioctl
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 LENGTH = struct.Struct("!I")
 STATUS = struct.Struct("!i")
@@ -147,7 +149,7 @@ def execute(request: Request, descriptors: list[int], folders: list[str], place:
     os.environ.update(request.variables)
     time.tzset()
     prepare(request, folders, place)
-    sys.exit(run(request))
+    end(run(request))
 
 
 def move(descriptors: list[int], numbers: list[int]) -> None:
@@ -197,6 +199,27 @@ def stream(number: int, errors: str) -> TextIO:
         line_buffering=is_shown_at_once,
         write_through=is_unbuffered,
     )
+
+
+def end(result: object) -> NoReturn:
+    """End as an interpreter does after `sys.exit(result)`, but free only what this process made, to be warned of leaks.
+
+    To free what it shares with its parent, too, copies that first, and takes a quarter of a second.
+    """
+    if not (result is None or isinstance(result, int)):
+        print(result, file=sys.stderr)
+        result = 1
+    code = result or 0
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.modules["__main__"].__dict__.clear()
+    gc.collect()
+    for one in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            one.flush()
+        except (OSError, ValueError):  # the latter once closed
+            code = code if one.closed else 120
+    os._exit(code & 0xFF)
 
 
 def run(request: Request) -> object:

@@ -5,6 +5,6 @@ from __future__ import annotations
 import pytest
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def start_workers_warm(warm_workers: None) -> None:
-    """For every test of this folder."""
+    """For every test of this folder, and what a module shares."""

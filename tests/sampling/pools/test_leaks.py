@@ -39,7 +39,7 @@ threading.Event().wait()
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def warm_workers() -> None:
     """They start as they do for a user."""
 
