@@ -148,7 +148,7 @@ class CurriculumSettings(Settings):
     def _check(self) -> Self:
         for position, lesson in enumerate(self.curriculum[:-1]):
             if lesson.completion_criteria is None:
-                text = "completion_criteria is missing. Every lesson but the last needs one"
+                text = "completion_criteria is missing: every lesson but the last needs it"
                 raise refusal(text, "curriculum", position)
         return self
 

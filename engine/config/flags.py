@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from rl_tui.engine.config import run_flags
-from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, Diagnostic, KeyPath, suggest, visible
+from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, Diagnostic, KeyPath, one_of, suggest, visible
 from rl_tui.engine.errors import ConfigError
 
 Setting: TypeAlias = "bool | int | float | str | list[Setting] | dict[str, Setting] | None"
@@ -122,9 +122,7 @@ def _why_misplaced(path: KeyPath, raw: Mapping[str, object]) -> str:
     name = str(path[1])
     if name in behaviors or raw.get("default_settings") is not None or (isinstance(mapped, dict) and name in mapped):
         return ""
-    *others, last = map(visible, behaviors)
-    there_are = f" There are {', '.join(others)} and {last}." if others else f" There is {last}."
-    return f"no such behavior.{suggest(name, behaviors) or there_are}"
+    return f"no such behavior.{suggest(name, behaviors) or f' Must be {one_of(map(visible, behaviors))}'}"
 
 
 def _why_unusable(path: KeyPath, value: object) -> str:

@@ -21,7 +21,7 @@ from rl_tui.engine.process.files import open_regular
 
 LARGEST_FILE = 16 * 2**20  # bytes
 WHERE = "where"  # the key of a profile that no other file has: see profiles.py
-_ONLY_PROFILES = "only a profile has it. `rl-tui --env gymnasium:ID --dry-run` prints a file without, to go on from"
+_ONLY_PROFILES = "only profiles have it. `rl-tui --env gymnasium:ID --dry-run` prints the file that one makes"
 _UPGRADE_HINT = ". `rl-tui upgrade-config IN OUT` rewrites the file"
 
 

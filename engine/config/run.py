@@ -118,7 +118,7 @@ class EnvSettings(Settings):
     def _check_metrics(cls, keys: list[str]) -> list[str]:
         for index, key in enumerate(keys):
             if not key.strip():
-                raise refusal(must_be("a key of info, which is not empty", key), index)
+                raise refusal(must_be("the name of a key of info", key), index)
             if key in keys[:index]:
                 raise refusal(f"must be named once, got {describe(key)} twice", index)
             if is_our_tag(metric_tag(key)):
@@ -139,7 +139,7 @@ class EnvSettings(Settings):
             return kwargs
         for behavior, entry in kwargs.items():
             if behavior not in environments:
-                raise refusal(must_be("a behavior of env, which is a mapping", behavior, environments), behavior)
+                raise refusal(must_be("a behavior that env names", behavior, environments), behavior)
             if not isinstance(entry, dict):
                 raise refusal(must_be("a mapping of arguments", entry), behavior)
         return kwargs

@@ -7,7 +7,7 @@ from typing import cast
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be, must_be_one_of, one_of, suggest, visible
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be, must_be_one_of, one_of, visible
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
 from rl_tui.engine.config.environments import environment_names, has_mlagents_defaults, kind_of
@@ -103,7 +103,7 @@ def few_updates_note(config: RunConfig) -> str | None:
     ]
     if not few or config.checkpoint_settings.inference:
         return None
-    advice = "Update more often (a lower buffer_size) or raise max_steps"
+    advice = "Update more often (a lower buffer_size, for SAC steps_per_update) or raise max_steps"
     return f"fewer than {_FEW_UPDATES} updates: {'; '.join(few)}. {advice}"
 
 
@@ -160,7 +160,7 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     if not config.behaviors and not has_names:
         text = "must have a key for each behavior, got none"
         is_one = isinstance(env, str) and not _names_behaviors(env) and config.default_settings is not None
-        text += f". {env} has one behavior, which the key names" if is_one else ""
+        text += f". {env} has one; choose its name" if is_one else ""
         yield Diagnostic(("behaviors",), text, of_key=True)
     yield from _too_many_editors(config.env_settings)
     yield from _without_wrappers(config.env_settings)
@@ -363,5 +363,5 @@ def _suspicious_in_curriculum(config: RunConfig, path: KeyPath, parameter: Curri
     for position, lesson in enumerate(lessons):
         criteria = lesson.completion_criteria
         if criteria and criteria.behavior not in config.behaviors and not config.default_settings:
-            text = f"not a key under behaviors, the lesson never ends.{suggest(criteria.behavior, config.behaviors)}"
+            text = must_be("a key under behaviors, or the lesson never ends", criteria.behavior, config.behaviors)
             yield Diagnostic((*path, position, "completion_criteria", "behavior"), text)

@@ -165,7 +165,7 @@ def test_player_beside_another_environment_keeps_mlagents_defaults() -> None:
         (
             {"env_settings.env": "gymnasium:CartPole-v1", "behaviors.My.max_steps": 5},
             ConfigError,
-            "--set behaviors.My.max_steps: no such behavior. There is CartPole.",
+            "--set behaviors.My.max_steps: no such behavior. Must be CartPole",
         ),
     ],
 )

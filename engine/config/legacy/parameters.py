@@ -82,7 +82,7 @@ def _rewrite_plan(behavior: str, plan: Section, parameters: Section) -> None:
                 _trace(values, name, plan, len(numbers), parameters)
                 values.move([name], parameters)
             else:
-                found = f"{len(numbers)} values" if isinstance(numbers, list) else describe(numbers)
+                found = f"a list of {len(numbers)}" if isinstance(numbers, list) else describe(numbers)
                 expected = f"a list of {len(thresholds) + 1} values, one more than there are thresholds"
                 values.refuse(name, f"must be {expected}, got {found}", of_key=False)
 
@@ -121,7 +121,7 @@ def _rewrite_lessons(parameter: Section) -> None:
         place = (*parameter.path, "curriculum", number)
         parameter.rewriting.written[place] = (*parameter.rewriting.origin(place), name)
     if named:
-        parameter.deprecate(["curriculum"], f"- name: {visible(lessons[named[0]]['name'])}")
+        parameter.deprecate(["curriculum"], f"`- name: {visible(lessons[named[0]]['name'])}`")
 
 
 def _is_named_by_key(lesson: object) -> bool:

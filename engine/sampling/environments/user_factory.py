@@ -57,7 +57,7 @@ def wrapped(
     refuse_wrapper(env, first)
     require_different(env, copies)
     if not behavior and (is_gymnasium(first) or isinstance(first, VectorEnv)):
-        raise ConfigError(f"behaviors: must have a key for each behavior, got none. {env} has one, which the key names")
+        raise ConfigError(f"behaviors: must have a key for each behavior, got none. {env} has one; choose its name")
     if is_gymnasium(first):
         copies = wrap(copies, adaptation.wrappers, is_gymnasium, KIND_OF_COPIES)
         return [GymnasiumLoop(behavior, copies, adaptation.parameters)]
