@@ -19,7 +19,7 @@ from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.process.leaving import end_process
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
-from rl_tui.tui.command_line.commands import COMMANDS, PRINTED_LINES
+from rl_tui.tui.command_line.commands import COMMANDS, PLAYING, PRINTED_LINES
 from rl_tui.tui.command_line.configuration import (
     LONGEST_NAME,
     Choice,
@@ -29,7 +29,7 @@ from rl_tui.tui.command_line.configuration import (
     runnable_configuration,
 )
 from rl_tui.tui.command_line.train_arguments import TrainArguments, parse_train_arguments
-from rl_tui.tui.command_line.watcher import is_watchable, run_watched
+from rl_tui.tui.command_line.watcher import is_watchable, play_watched, run_watched
 from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.streams import ensure_streams, silence, why_no_screen, write_error, write_stderr, write_stdout
 
@@ -52,8 +52,8 @@ SIGPIPE_EXIT_CODE = 141  # what a shell reports for a program whose reader is go
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code. --help, --version and a wrong flag leave through SystemExit.
 
-    Without `argv`, the command line is that of this process, which may end here. Training is then in a child process,
-    where this returns, too.
+    Without `argv`, the command line is that of this process, which may end here. What trains or plays is then in a
+    child, where this returns, too.
     """
     ensure_streams()
     if argv is not None:
@@ -91,13 +91,15 @@ def _exit_code_of(words: list[str], *, is_program: bool) -> int:
 def run_command(words: Sequence[str], *, is_program: bool = False) -> int:
     """Run the command that the first word names; any other word names a configuration. Raises RlTuiError.
 
-    is_program: this process does nothing else, and training may happen in a child of it.
+    is_program: this process does nothing else, and what calls environments may happen in a child of it.
     """
     if not words:
         write_stderr(FIRST_WORDS)
         return ConfigError.exit_code
     first, *rest = words
     if first in COMMANDS:
+        if is_program and first in PLAYING and is_watchable():
+            return play_watched(lambda: COMMANDS[first](rest))
         return COMMANDS[first](rest)
     if first[:1] != "-" and (closest(first, COMMANDS) or (rest and rest[0][:1] != "-")):
         find_config(first)  # a misspelled command, before its arguments are refused as a training's

@@ -20,7 +20,7 @@ from rl_tui.engine.errors import (
     RlTuiError,
 )
 from rl_tui.engine.learning.policies import make_policy
-from rl_tui.engine.process.tracebacks import name_and_text
+from rl_tui.engine.process.tracebacks import name_and_text, show_stacks_of_crash
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.building import Builder, Place, device_of, run_seed
 from rl_tui.engine.running.collection import Collection
@@ -74,6 +74,7 @@ class Workbench:
         """Everything is open, and what the folder holds is restored. Raises RlTuiError; a new folder is removed."""
         limit_threads()
         keep_freed_memory()
+        show_stacks_of_crash()
         require_writers(plan.config)
         self.bus = EventBus()
         self.folder = RunFolder.of(plan.config)

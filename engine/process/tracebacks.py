@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import itertools
 import os
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 _OURS = f"{Path(__file__).parents[1]}{os.sep}"
 _STANDARD = f"{sysconfig.get_path('stdlib')}{os.sep}"
 _INSTALLED = {"site-packages", "dist-packages"}
+_STDERR = 2
 
 
 def text_of(error: BaseException) -> str:
@@ -134,3 +136,9 @@ def _is_ours(frame: traceback.FrameSummary) -> bool:
 
 def _is_installed(frame: traceback.FrameSummary) -> bool:
     return frame.filename.startswith((_STANDARD, "<")) or not _INSTALLED.isdisjoint(Path(frame.filename).parts)
+
+
+def show_stacks_of_crash() -> None:
+    """From now on a crash in C writes the stacks of all threads to stderr, unless they go somewhere else already."""
+    if not faulthandler.is_enabled():
+        faulthandler.enable(_STDERR)

@@ -17,10 +17,10 @@ from typing import Literal
 
 PAIR_SECONDS = 1.0  # between the two arrivals of one signal
 
-Phase = Literal["starting", "training", "saving", "over"]
+Phase = Literal["starting", "training", "saving", "over", "playing"]
 Thread = Literal["main", "writers"]
 
-_PHASES: tuple[Phase, ...] = ("starting", "training", "saving", "over")
+_PHASES: tuple[Phase, ...] = ("starting", "training", "saving", "over", "playing")
 _CALLS = ("", "start", "reset", "step", "set_parameters", "close", "render")
 _PHASE, _EXIT_CODE, _SCREEN = 0, 1, 2
 _BEATS: dict[Thread, int] = {"main": 8, "writers": 16}
@@ -51,7 +51,8 @@ class VitalSigns:
 
     @property
     def phase(self) -> Phase:
-        """Before "training" there is nothing to save; "saving" comes after a stop; what is "over" only has to end."""
+        """Before "training" there is nothing to save; "saving" comes after a stop; what is "over" only has to end, and
+        "playing" learns nothing."""
         return _PHASES[self.memory[_PHASE]]
 
     def enter(self, phase: Phase, exit_code: int = 0) -> None:
@@ -74,7 +75,8 @@ class VitalSigns:
         self.memory[_SCREEN] = is_on
 
     def beat(self, thread: Thread) -> None:
-        """That thread runs, and so does the interpreter. "main" is the one that handles signals."""
+        """That thread runs, and so does the interpreter. "main" is the one that handles signals, where it is in no call
+        that lasts."""
         struct.pack_into("<Q", self.memory, _BEATS[thread], self.num_beats(thread) + 1)
 
     def num_beats(self, thread: Thread) -> int:

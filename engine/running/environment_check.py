@@ -18,6 +18,7 @@ from rl_tui.engine.config.environment_name import EDITOR, full_name, is_of_unity
 from rl_tui.engine.config.environments import kind_of
 from rl_tui.engine.config.wrappers import Wrapper
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure
+from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.call_timeout import busy_seconds, call_with_timeout
 from rl_tui.engine.running.environments import make_pool_apart
 from rl_tui.engine.sampling.collector import Collector
@@ -91,7 +92,9 @@ def check(
         yield Finding("about", "waiting for the Unity Editor: press Play in it")
     try:
         start = time.monotonic()
-        call_with_timeout(max(START_SECONDS, timeout), pool, pool.start)
+        SIGNS.call_seconds = max(START_SECONDS, timeout)
+        call_with_timeout(SIGNS.call_seconds, pool, pool.start)
+        SIGNS.call_seconds = timeout
         yield Finding(
             "ok", f"{num_copies} {'copy' if num_copies == 1 else 'copies'} made in {time.monotonic() - start:.2f} s"
         )

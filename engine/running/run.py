@@ -15,7 +15,7 @@ import torch
 
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import EnvironmentFailure, RlTuiError
-from rl_tui.engine.process.tracebacks import name_and_text
+from rl_tui.engine.process.tracebacks import name_and_text, show_stacks_of_crash
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.announcements import LoggedWarnings
 from rl_tui.engine.running.building import Builder, device_of, run_seed
@@ -115,6 +115,7 @@ class Run:
         """Train to the end and return the exit code. Raises RlTuiError when the run cannot start."""
         limit_threads()
         keep_freed_memory()
+        show_stacks_of_crash()
         SIGNS.call_seconds = max(START_SECONDS, self._config.env_settings.timeout_wait)
         settings = self._config.checkpoint_settings
         try:

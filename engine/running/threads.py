@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from rl_tui.engine.process.tracebacks import name_and_text, whole_traceback
+from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import StopMode, WorkerFailed
 
 T = TypeVar("T")
 
+BEAT_SECONDS = 0.25
 PARK_SECONDS = 0.05  # how long a parked worker may take to see its mailbox or a stop
 
 
@@ -185,6 +187,17 @@ def has_returned(name: str, call: Callable[[], None], is_late: Callable[[], bool
     if raised:
         raise raised[0]
     return not thread.is_alive()
+
+
+def keep_beating() -> None:
+    """From now on "main" beats as long as the interpreter runs, for a main thread that is in calls that last."""
+
+    def beat() -> None:
+        while True:
+            SIGNS.beat("main")
+            time.sleep(BEAT_SECONDS)
+
+    threading.Thread(target=beat, name="beat", daemon=True).start()
 
 
 def spawn(

@@ -456,6 +456,31 @@ def test_program_that_ends_while_its_run_trains_saves_it(tmp_path: Path) -> None
     assert "this program defines no Corridor" in again.stderr
 
 
+CRASH = """
+import ctypes, rl_tui
+from rl_tui.engine.sampling.environments.toys.line import Line
+
+class Crashing(Line):
+    def __init__(self):
+        super().__init__("Walker", 4)
+
+    def step(self, actions):
+        ctypes.string_at(0)
+
+rl_tui.train({settings!r}, env=Crashing)
+"""
+
+
+@pytest.mark.slow
+def test_program_whose_environment_crashes_shows_where(tmp_path: Path) -> None:
+    crashed = subprocess.run(
+        [sys.executable, "-c", CRASH.format(settings=settings())],
+        cwd=tmp_path, env=surroundings(), capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS,
+    )  # fmt: skip
+    assert crashed.returncode == -signal.SIGSEGV
+    assert 'File "<string>", line 10 in step' in crashed.stderr
+
+
 def test_outcome_that_does_not_come_in_time_is_reported(tmp_path: Path) -> None:
     with endless(tmp_path) as run:
         with pytest.raises(TimeoutError, match="SaveCheckpoint is not finished after 0 s"):

@@ -54,6 +54,20 @@ def make():
     print("made")
     return World(gymnasium.make("CartPole-v1"))
 """
+LEAVING_WORLD = """\
+import os
+
+import gymnasium
+
+
+class World(gymnasium.Wrapper):
+    def step(self, action):
+        os._exit(0)
+
+
+def make():
+    return World(gymnasium.make("CartPole-v1"))
+"""
 UNFINISHED = """\
 import gymnasium
 
@@ -168,3 +182,11 @@ def test_output_is_shown_if_its_log_was_removed_with_the_folder_of_the_run(folde
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=DEADLINE_SECONDS
     )
     assert (done.stdout, done.stderr) == ("", "made\n")
+
+
+def test_environment_that_ends_the_process_while_it_is_checked_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "leaving_world.py").write_text(LEAVING_WORLD)
+    exit_code, stdout, stderr = run("check-env", "leaving_world:make", folder=tmp_path)
+    assert exit_code == 3
+    assert "is ready for training" not in stdout
+    assert "leaving_world:make: step ended the process with exit code 0" in stderr

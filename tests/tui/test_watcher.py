@@ -22,7 +22,7 @@ from tests.end_to_end.program import surroundings
 PROGRAM = """
 import ctypes, os, signal, sys, time
 from rl_tui.engine.process.vital_signs import SIGNS
-from rl_tui.tui.command_line.watcher import run_watched
+from rl_tui.tui.command_line.watcher import play_watched, run_watched
 from rl_tui.tui.terminal.signals import RunSignals
 
 libc = ctypes.PyDLL(None)  # whose functions keep the interpreter
@@ -50,7 +50,9 @@ def child():
 
 exit_code = 1
 try:
-    exit_code = run_watched(child)
+    exit_code = {run}(child)
+except KeyboardInterrupt:
+    exit_code = 130
 finally:
     SIGNS.enter("over", exit_code)
 sys.exit(exit_code)
@@ -60,9 +62,9 @@ IN_A_STEP = ['SIGNS.enter("training")', 'mark.begin("step")']
 
 
 @contextmanager
-def watched(folder: Path, *body: str) -> Iterator[subprocess.Popen[str]]:
+def watched(folder: Path, *body: str, run: str = "run_watched") -> Iterator[subprocess.Popen[str]]:
     """A program whose child does that; killed at the end."""
-    source = PROGRAM.format(body="\n".join(f"    {line}" for line in body))
+    source = PROGRAM.format(run=run, body="\n".join(f"    {line}" for line in body))
     process = subprocess.Popen(
         [sys.executable, "-c", source, str(folder / "output.log")],
         stdin=subprocess.DEVNULL,
@@ -115,6 +117,43 @@ def test_end_of_the_child_is_the_end_of_the_program_and_one_that_looks_like_succ
         assert said in log
         assert " in child" in log, "the stack"
         assert str(tmp_path / "output.log") in stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "exit_code", "said"),
+    [
+        (
+            ["os._exit(0)"],
+            3,
+            "gym:Env: step ended the process with exit code 0, as by os._exit, or by exit in a library",
+        ),
+        (["SIGNS.call_seconds = 1.0", HANGS], 3, "gym:Env: step has not returned for 1 s, and kept everything else"),
+        (["SIGNS.call_seconds = 0.5", "time.sleep(3)", "return 0"], 0, ""),  # it waits, and keeps nothing
+    ],
+    ids=["exits", "hangs", "waits"],
+)
+def test_what_only_plays_is_watched_too_and_loses_nothing(
+    body: list[str], exit_code: int, said: str, tmp_path: Path
+) -> None:
+    with watched(tmp_path, 'mark.begin("step")', *body, run="play_watched") as process:
+        _, stderr = process.communicate(timeout=DEADLINE_SECONDS)
+        assert process.returncode == exit_code, stderr
+    assert said in stderr
+    assert "training" not in stderr
+    assert "checkpoint" not in stderr
+
+
+def test_interrupt_from_a_terminal_comes_once_to_what_only_plays(tmp_path: Path) -> None:
+    body = [
+        "try: say('ready'); time.sleep(1000)",
+        "except KeyboardInterrupt: say('cleans up'); sys.stdin.readline()",
+        "return 5",
+    ]
+    with watched(tmp_path, *body, run="play_watched") as process:
+        assert line_of(process) == "ready"
+        os.killpg(process.pid, signal.SIGINT)
+        assert line_of(process) == "cleans up"
+        assert process.wait(DEADLINE_SECONDS) == 5
 
 
 @pytest.mark.parametrize("to_group", [False, True], ids=["to the watcher", "to the group"])

@@ -342,3 +342,4 @@ COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "demo": lambda words: demo(command_arguments.parse_demo(words)),
     "replay": lambda words: replay(command_arguments.parse_replay(words)),
 }
+PLAYING = ("evaluate", "check-env")  # call environments in this process, whatever these do to it

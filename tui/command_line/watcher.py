@@ -1,7 +1,7 @@
-"""Training in a child of the process that was started, which stays to say how it ended, whatever ended it.
+"""Environments in a child of the process that was started, which stays to say how it ended, whatever ended it.
 
 Nothing that an environment in this process does, from os._exit to a crash in C or a call that never gives back the
-interpreter, then looks like the end of a run, keeps a signal from ending it, or leaves a terminal as it is.
+interpreter, then looks like success, keeps a signal from ending it, or leaves a terminal as it is.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import signal
 import sys
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.process.files import open_regular
-from rl_tui.engine.process.vital_signs import SIGNS
+from rl_tui.engine.process.vital_signs import SIGNS, Phase
 from rl_tui.tui.terminal.relaunch import relaunch
 from rl_tui.tui.terminal.streams import write_stderr
 
@@ -33,6 +33,11 @@ STOPPED_SECONDS = 3.0  # between two polls, unless this process was stopped or t
 SIGNAL_SECONDS = 5.0  # from a signal that ends until what does not answer, or has nothing to save, is killed
 KILL_SECONDS = 2.0  # from SIGABRT, at which the stacks are written, to SIGKILL
 STACK_BYTES = 1 << 16  # what a pipe holds
+LOST: Mapping[Phase, str] = {
+    "starting": "; training had not begun",
+    "training": "; what was learned since the last checkpoint is lost",
+    "saving": "; what was learned since the last checkpoint is lost",
+}
 LEAVE_SCREEN = (
     "\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1004l"
     "\x1b[<u\x1b[?1049l\x1b[?25h\x1b[23;0t"
@@ -58,6 +63,21 @@ def run_watched(train: Callable[[], int]) -> int:
     if watcher.fork():
         return watcher.watch()
     return train()
+
+
+def play_watched(play: Callable[[], int]) -> int:
+    """The same for what only plays, in the main thread of the child, and handles no signals."""
+
+    def play_in_child() -> int:
+        from rl_tui.engine.running.threads import keep_beating  # after the fork: the watcher needs none of it
+
+        SIGNS.enter("playing")
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _interrupt)
+        keep_beating()
+        return play()
+
+    return run_watched(play_in_child)
 
 
 class Watcher:
@@ -172,10 +192,10 @@ class Watcher:
     def _end(self, status: int) -> int:
         """Say how the child ended where it did not itself."""
         code = os.waitstatus_to_exitcode(status)
-        if SIGNS.phase == "over" and (code >= 0 or self._killed_for):
+        if SIGNS.phase == "over" and (code >= 0 or self._killed_for or -code in ENDING):
             if SIGNS.next_command:
                 relaunch(SIGNS.next_command)
-            return SIGNS.exit_code if self._killed_for else code
+            return code if code >= 0 else SIGNS.exit_code
         if SIGNS.has_screen:
             self._restore_terminal()
         calls = ", ".join(SIGNS.calls())
@@ -199,16 +219,15 @@ class Watcher:
         return _die_by(number)
 
     def _say(self, what: str, *, needs_stack: bool = False) -> None:
-        """One line on stderr, and the same in the run's log with the stacks of all threads, if they are known."""
+        """One line on stderr, and the same in the run's log with the stacks of all threads, if they are known. Without
+        a log these come first."""
         stack = self._read_stacks() if needs_stack else ""
-        has_trained = SIGNS.phase in ("training", "saving")
-        lost = "what was learned since the last checkpoint is lost" if has_trained else "training had not begun"
         log = SIGNS.log
-        line = f"{what}; {lost}"
+        line = what + LOST.get(SIGNS.phase, "")
         if log and _append(log, f"{line}\n{stack}"):
             write_stderr(line + (f". The stack is in {log}" if stack else ""))
         else:
-            write_stderr(f"{line}\n{stack}".rstrip())
+            write_stderr(f"{stack}{line}")
 
     def _read_stacks(self) -> str:
         with contextlib.suppress(OSError):
@@ -230,6 +249,12 @@ def _beats() -> tuple[int, int]:
 
 def _note(*_: object) -> None:
     """A handler, so that the signal is written to the pipe that wakes the watcher."""
+
+
+def _interrupt(number: int, _: object) -> None:
+    """What Python does at Ctrl-C, once: a terminal's comes both directly and from the watcher."""
+    if not SIGNS.is_copy(number):
+        raise KeyboardInterrupt
 
 
 def _terminal_modes() -> tuple[int, list[Any] | None]:

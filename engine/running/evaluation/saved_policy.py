@@ -19,6 +19,7 @@ from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.export.onnx_policy import OnnxPolicy
 from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import make_trainer
+from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.building import derived_seed
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.environment_reports import lines_of_reports
@@ -36,6 +37,7 @@ from rl_tui.engine.running.restoring import load_actor, load_trainer
 from rl_tui.engine.sampling.environments.base import Environment, NoteLevel
 from rl_tui.engine.sampling.environments.unity.wire.packages import misread_before
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
@@ -107,7 +109,7 @@ class SavedRun:
         on_return: gets the return of each. on_note: gets lines for the user, also about players that fail.
         """
         made: list[Environment] = []
-        pool = self._pool(request, made)
+        pool, settings = self._pool(request, made), self._config.env_settings
 
         def pass_on_notes() -> bool:
             for level, text in lines_of_reports(pool):
@@ -119,7 +121,9 @@ class SavedRun:
             lessons = make_lessons(self._config, request.seed, EventBus(), self._folder)
             if lessons.has_any:
                 pool.set_parameters(lessons.values)
+            SIGNS.call_seconds = max(START_SECONDS, settings.timeout_wait)
             pool.start()
+            SIGNS.call_seconds = settings.timeout_wait
             behavior = _only(request.behavior, self._names(pool.specs))
             acting: dict[str, _Acting] = {}  # loaded once: a run that trains removes checkpoints
 
