@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rl_tui.engine.config.diagnostics import must_be
 from rl_tui.tui.command_line.flag_parser import FlagParser, parse
 from rl_tui.tui.command_line.train_arguments import ScreenOptions, add_screen_flags, number, screen_options
 from rl_tui.tui.demo.script import HOURS
@@ -244,7 +245,7 @@ def _mapping(text: str) -> dict[str, object]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError(f'must be a JSON object such as {{"length": 12}}, got {text!r}')
+        raise argparse.ArgumentTypeError(must_be('a JSON object such as {"length": 12}', text))
     return value
 
 
@@ -259,10 +260,10 @@ def _wrappers(text: str) -> tuple[Wrapper, ...]:
             return read_wrappers(entries)
     except (ValueError, RecursionError):  # the first is also what an entry is refused with
         pass
-    raise argparse.ArgumentTypeError(f"must be a JSON list, each entry {EXPECTED}; got {text!r}")
+    raise argparse.ArgumentTypeError(must_be(f"a JSON list, each entry {EXPECTED}", text))
 
 
 def _checkpoint(text: str) -> str:
     if text in ("newest", "best") or (text.isascii() and text.isdigit()):
         return text
-    raise argparse.ArgumentTypeError(f"must be newest, best or a step, got {text!r}")
+    raise argparse.ArgumentTypeError(must_be("newest, best or a step", text))

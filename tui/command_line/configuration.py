@@ -88,7 +88,7 @@ def _typed_choice(arguments: TrainArguments) -> Choice:
     config = arguments.config
     if arguments.trainer:
         named = visible(config, limit=LONGEST_NAME)
-        raise ConfigError(f"--trainer: must be left out where there is a CONFIG: {named} says it with trainer_type")
+        raise ConfigError(f"--trainer: must be left out with a CONFIG: {named} names the trainer itself")
     from rl_tui.engine.config.presets import trainer_of_profile
 
     path = find_config(config)

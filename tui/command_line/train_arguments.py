@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rl_tui.engine.config import run_flags
-from rl_tui.engine.config.diagnostics import visible
+from rl_tui.engine.config.diagnostics import must_be, must_be_one_of, visible
 from rl_tui.engine.config.flags import Setting, read_value
 from rl_tui.engine.version import VERSION
 from rl_tui.tui.command_line.flag_parser import FlagParser, parse
@@ -218,7 +218,7 @@ def number(
         except ValueError:
             value = math.nan
         if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
+            raise argparse.ArgumentTypeError(must_be(expected, text))
         return value
 
     return read
@@ -226,7 +226,7 @@ def number(
 
 def _log_format(text: str) -> str:
     if text not in ("text", "json"):
-        raise argparse.ArgumentTypeError(f"must be text or json, got {text!r}")
+        raise argparse.ArgumentTypeError(must_be_one_of(("text", "json"), text))
     return text
 
 
@@ -234,7 +234,7 @@ def _assignment(text: str) -> tuple[str, Setting]:
     """The path and value of `path=value`; the value is JSON if it parses, else plain text."""
     path, equals, value = text.partition("=")
     if not (path and equals):
-        raise argparse.ArgumentTypeError(f"must be path=value, got {text!r}")
+        raise argparse.ArgumentTypeError(must_be("path=value", text))
     return path, read_value(f"--set {visible(path)}", value)
 
 
@@ -245,7 +245,7 @@ def _environment(text: str) -> Setting:
     pairs = [part.partition("=") for part in text.split(",")]
     wrong = [behavior for behavior, equals, env in pairs if not (behavior and equals and env)]
     if wrong or len({behavior for behavior, _, _ in pairs}) < len(pairs):
-        raise argparse.ArgumentTypeError(f"must be BEHAVIOR=ENV,BEHAVIOR=ENV, each behavior once, got {text!r}")
+        raise argparse.ArgumentTypeError(must_be("BEHAVIOR=ENV,BEHAVIOR=ENV, each behavior once", text))
     return {behavior: env for behavior, _, env in pairs}
 
 
