@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import gc
 import importlib
 import io
 import json
 import os
 import pkgutil
+import resource
 import runpy
 import select
 import signal
@@ -26,16 +28,17 @@ import time
 import traceback
 import types
 import warnings
+import weakref
 from dataclasses import dataclass
-from fcntl import ioctl
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 LENGTH = struct.Struct("!I")
 STATUS = struct.Struct("!i")
 STREAMS = 3
+OWN_DESCRIPTOR = 512  # of a program's own connection: above those of its streams and pipes
 LIBRARIES = (
-    "gymnasium.envs.classic_control", "onnx", "psutil", "safetensors.numpy", "tensorboard.compat.proto.summary_pb2",
-    "torch", "textual.app",
+    "gymnasium.envs.classic_control", "onnx", "onnxruntime", "psutil", "safetensors.numpy", "torch.onnx", "textual.app",
+    "tensorboard.compat.proto.event_pb2", "tensorboard.summary.writer.record_writer",
 )  # fmt: skip
 OPTIONAL = ("mlflow", "wandb")  # slow to import, and used by few
 
@@ -44,7 +47,7 @@ OPTIONAL = ("mlflow", "wandb")  # slow to import, and used by few
 class Request:
     """One command line. options: of -W. program: after -c or -m, or a script. ignored: signals.
 
-    numbers: of descriptors above 2.
+    file_bytes: at most in a file, -1 for any number. numbers: of descriptors above 2.
     """
 
     options: list[str]
@@ -57,6 +60,7 @@ class Request:
     leads_session: bool
     takes_terminal: bool
     ignored: list[int]
+    file_bytes: int
     numbers: list[int]
 
 
@@ -66,48 +70,76 @@ def serve(connection: int) -> None:
     import_everything()
     imported = [entry for entry in warnings.filters if entry not in filters]
     assert len(os.listdir("/proc/self/task")) == 1, "a library has a thread, which a fork would lack"
+    for finalizer in list(weakref.finalize._registry):  # type: ignore[attr-defined]
+        finalizer.atexit = False  # torch has many, which take a while and tidy nothing up
     gc.collect()
     gc.freeze()
-    asked = socket.socket(fileno=connection)
+    first = socket.socket(fileno=connection)
+    asked = [first]  # and by each program that was forked, for its workers
     ended, wakes = os.pipe()
     os.set_blocking(wakes, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes)
     reporting: dict[int, int] = {}  # pid -> where its end is reported
-    while True:
-        ready, _, _ = select.select([asked, ended], [], [])
+    while first in asked:
+        ready, _, _ = select.select([ended, *asked], [], [])
         if ended in ready:
             os.read(ended, 4096)
             report_ends(reporting)
-        if asked not in ready:
-            continue
-        content, descriptors = receive(asked)
-        if not content:
-            return
-        request = Request(**json.loads(content))
-        report, *theirs = descriptors
-        pid = os.fork()
-        if pid == 0:
-            signal.set_wakeup_fd(-1)
-            for number in (asked.detach(), ended, wakes, report, *reporting.values()):
+        for asking in [each for each in asked if each in ready]:
+            content, descriptors = receive(asking)
+            if not content:
+                asked.remove(asking)
+                asking.close()
+                continue
+            report, *theirs = descriptors
+            ours, own = socket.socketpair()
+            pid = os.fork()
+            if pid == 0:
+                signal.set_wakeup_fd(-1)
+                for number in (ended, wakes, report, *reporting.values(), *(each.detach() for each in (*asked, ours))):
+                    os.close(number)
+                warnings.filters[:] = [*imported, *filters]  # type: ignore[index]  # it is a list
+                start_workers_through(own)
+                execute(Request(**json.loads(content)), theirs, folders, len(imported))
+            asked.append(ours)
+            reporting[pid] = report
+            for number in (own.detach(), *theirs):
                 os.close(number)
-            warnings.filters[:] = [*imported, *filters]  # type: ignore[index]  # it is a list
-            execute(request, theirs, folders, len(imported))
-        reporting[pid] = report
-        for number in theirs:
-            os.close(number)
-        asked.sendall(LENGTH.pack(pid))
+            with contextlib.suppress(OSError):  # it was killed meanwhile
+                asking.sendall(LENGTH.pack(pid))
 
 
 def import_everything() -> None:
     """What the programs of the tests import sooner or later."""
-    for name in LIBRARIES:
-        importlib.import_module(name)
     import rl_tui
 
     for module in pkgutil.walk_packages(rl_tui.__path__, "rl_tui."):
         if not module.name.endswith(("__main__", *OPTIONAL)):
             importlib.import_module(module.name)
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    from rl_tui.engine.config.types import Settings
+
+    complete(Settings)
+
+
+def complete(model: Any) -> None:
+    """Pydantic has built the validators of this model and of those below it, which it leaves until one is read."""
+    model.model_rebuild()
+    for each in model.__subclasses__():
+        complete(each)
+
+
+def start_workers_through(connection: socket.socket) -> None:
+    """The workers of this process's pools are forked by the other side of the connection."""
+    from rl_tui.engine.sampling.pools import child
+    from tests.warm_start import WarmParent, WarmProcess, WarmSubprocess  # which imports this module
+
+    out_of_the_way = fcntl.fcntl(connection.detach(), fcntl.F_DUPFD_CLOEXEC, OWN_DESCRIPTOR)
+    parent = WarmParent(socket.socket(fileno=out_of_the_way))
+    WarmProcess.parent = staticmethod(lambda: parent)
+    child.subprocess = WarmSubprocess("subprocess")
 
 
 def report_ends(reporting: dict[int, int]) -> None:
@@ -122,14 +154,15 @@ def report_ends(reporting: dict[int, int]) -> None:
 
 def receive(asked: socket.socket) -> tuple[bytes, list[int]]:
     """The content of one request and its descriptors; nothing at the end."""
-    head, descriptors, _, _ = socket.recv_fds(asked, LENGTH.size, 64)
+    head, content, descriptors = b"", b"", list[int]()
+    with contextlib.suppress(ConnectionResetError):  # as at the end, by one that was killed
+        head, descriptors, _, _ = socket.recv_fds(asked, LENGTH.size, 64)
     if not head:
         return b"", []
     (length,) = LENGTH.unpack(head)
-    content = b""
-    while len(content) < length:
-        content += asked.recv(length - len(content))
-    return content, descriptors
+    while len(content) < length and (more := asked.recv(length - len(content))):
+        content += more
+    return content if len(content) == length else b"", descriptors
 
 
 def execute(request: Request, descriptors: list[int], folders: list[str], place: int) -> None:
@@ -138,12 +171,14 @@ def execute(request: Request, descriptors: list[int], folders: list[str], place:
         os.setsid()
     move(descriptors, [*range(STREAMS), *request.numbers])
     if request.takes_terminal:
-        ioctl(1, termios.TIOCSCTTY, 0)
+        fcntl.ioctl(1, termios.TIOCSCTTY, 0)
     for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in request.ignored:
         signal.signal(number, signal.SIG_IGN)
+    if request.file_bytes >= 0:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (request.file_bytes, request.file_bytes))
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(request.variables)

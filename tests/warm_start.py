@@ -22,28 +22,80 @@ from tests.warm_parent import LENGTH, STATUS, Request
 ROOT = Path(__file__).parents[1]
 IS_POSSIBLE = sys.platform == "linux"  # elsewhere libraries do not survive a fork
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-# Runs before a program that is not forked: makes the pseudo-terminal on stdout its controlling terminal.
-TAKE_TERMINAL = """
-import fcntl, os, signal, sys, termios
-fcntl.ioctl(1, termios.TIOCSCTTY, 0)
-for number in filter(None, sys.argv[1].split(",")):
-    signal.signal(int(number), signal.SIG_IGN)
+# Runs before a program that is not forked: makes the pseudo-terminal on stdout its controlling terminal, for example.
+BEFORE = """
+import fcntl, json, os, resource, signal, sys, termios
+takes_terminal, ignored, file_bytes = json.loads(sys.argv[1])
+if takes_terminal:
+    fcntl.ioctl(1, termios.TIOCSCTTY, 0)
+for number in ignored:
+    signal.signal(number, signal.SIG_IGN)
+if file_bytes >= 0:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 os.execvp(sys.argv[2], sys.argv[2:])
 """
+
+
+class WarmParent:
+    """A connection to the warm parent. Any thread."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._lock = threading.Lock()
+
+    def fork(self, request: Request, descriptors: list[int]) -> int:
+        """The pid of a new process. descriptors: where its end is reported, its streams, and others of its own."""
+        content = json.dumps(asdict(request)).encode()
+        with self._lock:
+            socket.send_fds(self._socket, [LENGTH.pack(len(content))], descriptors)
+            self._socket.sendall(content)
+            answer = self._socket.recv(LENGTH.size)
+        assert answer, "the warm parent has ended"
+        return int(LENGTH.unpack(answer)[0])
+
+
+@functools.cache
+def warm_parent() -> WarmParent:
+    """The one that this process has started, which ends with it; programs that it has forked go on."""
+    ours, theirs = socket.socketpair()
+    imports = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests import warm_parent, warm_start; sys.path.pop(0)"
+    )
+    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", f"{imports}; warm_parent.serve({theirs.fileno()})"],
+        cwd=ROOT, env=variables | ONE_THREAD, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    theirs.close()
+    atexit.register(process.wait)
+    atexit.register(ours.close)
+    return WarmParent(ours)
 
 
 class WarmProcess(subprocess.Popen[Any]):
     """A Popen whose process is forked from the warm parent when it is one of this interpreter; else a usual one.
 
-    takes_terminal: the process leads a session of its own, whose terminal is stdout, and ignores these signals.
+    takes_terminal: the process leads a session of its own, whose terminal is stdout. ignored: signals. file_bytes: at
+    most in a file, -1 for any number.
     """
 
-    def __init__(self, args: Any, *, takes_terminal: bool = False, ignored: Sequence[int] = (), **options: Any) -> None:
-        self._takes_terminal = takes_terminal
-        self._ignored = [int(number) for number in ignored]
+    parent = staticmethod(warm_parent)
+
+    def __init__(
+        self,
+        args: Any,
+        *,
+        takes_terminal: bool = False,
+        ignored: Sequence[int] = (),
+        file_bytes: int = -1,
+        **options: Any,
+    ) -> None:
+        self._before = {
+            "takes_terminal": takes_terminal, "ignored": [int(number) for number in ignored], "file_bytes": file_bytes,
+        }  # fmt: skip
         self._report: socket.socket | None = None  # on which the parent says how the process ended
-        if takes_terminal and _parsed(args) is None:
-            args = [sys.executable, "-I", "-c", TAKE_TERMINAL, ",".join(map(str, self._ignored)), *args]
+        if (takes_terminal or ignored or file_bytes >= 0) and _parsed(args) is None:
+            args = [sys.executable, "-I", "-c", BEFORE, json.dumps([*self._before.values()]), *args]
         super().__init__(args, start_new_session=options.pop("start_new_session", takes_terminal), **options)
 
     def _execute_child(self, args: Any, executable: Any, preexec_fn: Any, close_fds: Any, pass_fds: Any, cwd: Any,
@@ -61,13 +113,12 @@ class WarmProcess(subprocess.Popen[Any]):
             folder=os.path.abspath(os.fspath(cwd or os.getcwd())),
             variables=dict(os.environ if env is None else env),
             leads_session=bool(more[-2]),
-            takes_terminal=self._takes_terminal,
-            ignored=self._ignored,
+            **self._before,
             numbers=list(pass_fds),
         )
         streams = [own if own >= 0 else inherited for inherited, own in enumerate((p2cread, c2pwrite, errwrite))]
         self._report, theirs = socket.socketpair()
-        self.pid = warm_parent().fork(request, [theirs.fileno(), *streams, *pass_fds])
+        self.pid = self.parent().fork(request, [theirs.fileno(), *streams, *pass_fds])
         theirs.close()
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
@@ -114,42 +165,3 @@ def _parsed(args: Any) -> dict[str, Any] | None:
     if at >= len(words) or (not kind and words[at].startswith("-")):
         return None
     return {"options": options, "is_safe": is_safe, "kind": kind, "program": words[at], "words": words[at + 1 :]}
-
-
-class WarmParent:
-    """The warm parent, which ends with this process. Any thread."""
-
-    def __init__(self) -> None:
-        self._socket, theirs = socket.socketpair()
-        self._lock = threading.Lock()
-        program = (
-            f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.warm_parent import serve; sys.path.pop(0); "
-        )
-        variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"{program}serve({theirs.fileno()})"],
-            cwd=ROOT, env=variables | ONE_THREAD, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        theirs.close()
-        atexit.register(self.close)
-
-    def fork(self, request: Request, descriptors: list[int]) -> int:
-        """The pid of a new process. descriptors: where its end is reported, its streams, and others of its own."""
-        content = json.dumps(asdict(request)).encode()
-        with self._lock:
-            socket.send_fds(self._socket, [LENGTH.pack(len(content))], descriptors)
-            self._socket.sendall(content)
-            answer = self._socket.recv(LENGTH.size)
-        assert answer, "the warm parent has ended"
-        return int(LENGTH.unpack(answer)[0])
-
-    def close(self) -> None:
-        """It is gone; programs that it has forked go on."""
-        self._socket.close()
-        self._process.wait()
-
-
-@functools.cache
-def warm_parent() -> WarmParent:
-    """The one of this process."""
-    return WarmParent()

@@ -18,6 +18,7 @@ from tests.warm_start import WarmProcess
 
 ROOT = Path(__file__).parent.parent.parent
 COMMAND = [sys.executable, "-W", "error::ResourceWarning", "-m", "rl_tui"]
+COLD = ("env",)  # as every other program, it is not forked
 
 CARTPOLE = """\
 behaviors:
@@ -42,15 +43,24 @@ def surroundings(**more: str) -> dict[str, str]:
     return {**own, "TERM": "xterm-256color", "LANG": "C.UTF-8"} | more
 
 
-def start(*words: str, folder: Path, under: Sequence[str] = (), from_cold: bool = False) -> subprocess.Popen[str]:
+def start(
+    *words: str,
+    folder: Path,
+    ignored: Sequence[int] = (),
+    file_bytes: int = -1,
+    more: Mapping[str, str] = MappingProxyType({}),
+    from_cold: bool = False,
+) -> subprocess.Popen[str]:
     """`rl-tui` with these words, in that folder, with stdin closed and stdout and stderr piped.
 
-    under: a program, with its words, that turns into the command it is given, like nohup. from_cold: a new interpreter.
+    ignored: signals, as under nohup. file_bytes: see WarmProcess. more: variables. from_cold: in a new interpreter.
     """
-    return (subprocess.Popen if from_cold else WarmProcess)(
-        [*under, *COMMAND, *words],
+    return WarmProcess(
+        [*COLD * from_cold, *COMMAND, *words],
+        ignored=ignored,
+        file_bytes=file_bytes,
         cwd=folder,
-        env=surroundings(),
+        env=surroundings(**more),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -115,7 +125,7 @@ def terminal(
     """
     variables = surroundings(PYTHONPATH=str(folder), XDG_STATE_HOME=str(folder / "state"), **more)
     return PseudoTerminal(
-        [*(("env",) if from_cold else ()), *COMMAND, *words],
+        [*COLD * from_cold, *COMMAND, *words],
         size,
         folder=folder,
         variables=variables,

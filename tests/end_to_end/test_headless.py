@@ -134,7 +134,7 @@ def test_signal_within_an_update_saves_after_the_mini_batch(folder: Path) -> Non
 
 
 def test_run_goes_on_after_sigusr1_which_saves_and_sigusr2_and_after_a_hangup_under_nohup(folder: Path) -> None:
-    process = start("cartpole.yaml", "--no-ui", *ENDLESS, folder=folder, under=("nohup",))
+    process = start("cartpole.yaml", "--no-ui", *ENDLESS, folder=folder, ignored=[signal.SIGHUP])
     read_until(process, "Step: ")
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGUSR1)
@@ -261,12 +261,12 @@ def test_reader_of_stdout_and_stderr_that_goes_away_does_not_end_the_run(folder:
     assert saved(events_of(folder / "results/cartpole"))[-1].reason == "final"
 
 
-SMALL_FILES = ("sh", "-c", 'ulimit -f 32; exec "$@"', "sh")  # of 32 x 512 bytes at most: less than a checkpoint
+SMALL_FILES = 32 * 512  # less than a checkpoint
 LARGE = ("--set", "behaviors.CartPole.network_settings.hidden_units=512")
 
 
 def test_run_whose_last_checkpoint_could_not_be_written_ends_with_7(folder: Path) -> None:
-    process = start("cartpole.yaml", "--no-ui", "--run-id", "a", *LARGE, folder=folder, under=SMALL_FILES)
+    process = start("cartpole.yaml", "--no-ui", "--run-id", "a", *LARGE, folder=folder, file_bytes=SMALL_FILES)
     exit_code, stdout, stderr = finish(process)
     assert exit_code == 7, stdout + stderr
     assert re.search(r"Run unsaved: CartPole: step \d+ was not saved: .*File too large.*\(exit code 7\)", stdout), (
@@ -275,7 +275,9 @@ def test_run_whose_last_checkpoint_could_not_be_written_ends_with_7(folder: Path
 
 
 def test_stopped_run_whose_checkpoint_could_not_be_written_ends_with_7(folder: Path) -> None:
-    process = start("cartpole.yaml", "--no-ui", "--run-id", "a", *LARGE, *ENDLESS, folder=folder, under=SMALL_FILES)
+    process = start(
+        "cartpole.yaml", "--no-ui", "--run-id", "a", *LARGE, *ENDLESS, folder=folder, file_bytes=SMALL_FILES
+    )
     read_until(process, "Mean Reward")
     process.send_signal(signal.SIGTERM)
     exit_code, stdout, stderr = finish(process)

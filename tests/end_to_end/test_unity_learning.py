@@ -48,7 +48,7 @@ WITHOUT_PLAYERS = [
 def training(folder: Path, run_id: str, *words: str) -> subprocess.Popen[str]:
     """A run that has begun to train in that folder."""
     words = "3DBall.yaml", "--no-ui", "--seed=1", f"--run-id={run_id}", *words
-    return start(*words, folder=folder, under=["env", f"PYTHONPATH={ROOT}"])
+    return start(*words, folder=folder, more={"PYTHONPATH": str(ROOT)})
 
 
 def in_players(folder: Path, configuration: str, num_players: int) -> subprocess.Popen[str]:
