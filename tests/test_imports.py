@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,69 +16,125 @@ from tests.deadline import DEADLINE_SECONDS
 
 ROOT = Path(__file__).parent.parent
 
-RUN_THE_COMMAND = """
-import sys
+COMMAND = """
 from rl_tui.tui.cli import main
 try:
     main({words!r})
 except SystemExit:
     pass
-print(*sorted({{name.partition(".")[0] for name in sys.modules}}), file=sys.stderr)
+"""
+READ_A_CONFIGURATION = """
+from rl_tui.engine.config.loading import parse_config
+parse_config(b"behaviors: {A: {trainer_type: sac}, B: {trainer_type: ppo}}", "a.yaml")
+"""
+IMPORT_THE_PACKAGE = """
+import rl_tui
+assert {name for name in dir(rl_tui) if name[:1] != '_'} == set(rl_tui.__all__)
+"""
+NOTE = """
+with open({path!r}, "a") as stages:
+    print({stage!r}, *sys.modules, sep="\\t", file=stages)
 """
 
+ABOUT_THE_PROGRAM = ("--version", "--help", "demo --help", "replay --help", "ls --help")
+ABOUT_CONFIGURATIONS = (
+    "schema",
+    "presets",
+    "plugins",
+    "presets ppo/CartPole",
+    "upgrade-config config/ppo/CartPole.yaml nowhere/new.yaml",
+)
+LIST_RUNS = "ls {folder}"
+DRY_RUN = "ppo/CartPole --dry-run"
+RUN = "ppo/CartPole --no-ui --set behaviors.CartPole.max_steps=100 --results-dir {folder}/results"
 
-def imported_by(program: str) -> set[str]:
-    """Top-level names in sys.modules of a fresh interpreter after it ran `program`, which prints them on stderr."""
+Imported = Mapping[str, set[str]]  # by the end of each stage: the full names of all modules
+
+
+def imported_after(stages: Mapping[str, str], path: Path) -> Imported:
+    """What one new interpreter has imported by the end of each stage, whose code is given. path: a file for that."""
+    program = "".join(code + NOTE.format(path=str(path), stage=stage) for stage, code in stages.items())
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
+        [sys.executable, "-W", "error", "-c", f"import sys\n{program}"],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
         timeout=DEADLINE_SECONDS,
     )
-    return set(done.stderr.splitlines()[-1].split())
+    assert done.returncode == 0, done.stderr
+    noted = [line.split("\t") for line in path.read_text().splitlines()]
+    return {stage: set(modules) for stage, *modules in noted}
 
 
-def imported_modules(module: str) -> set[str]:
-    """Full names in sys.modules of a fresh interpreter that imported one module."""
-    return imported_by(f"import sys, {module}\nprint(*sys.modules, file=sys.stderr)")
+def packages(modules: set[str]) -> set[str]:
+    """The top-level names among these."""
+    return {name.partition(".")[0] for name in modules}
 
 
-@pytest.mark.parametrize(
-    "words", [["--version"], ["--help"], ["demo", "--help"], ["replay", "--help"], ["ls", "--help"]], ids=" ".join
-)
-def test_question_about_the_program_imports_nothing_but_it(words: list[str]) -> None:
-    ours_and_python = {*sys.stdlib_module_names, "__main__", "rl_tui", "sitecustomize", "usercustomize"}
-    imported = {name for name in imported_by(RUN_THE_COMMAND.format(words=words)) if not name.startswith("_")}
-    assert imported - ours_and_python == set()
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run in it."""
+    folder = tmp_path_factory.mktemp("imports")
+    (folder / "walk").mkdir()
+    (folder / "walk/configuration.yaml").write_text("behaviors: {}\n")
+    return folder
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["schema"],
-        ["presets"],
-        ["plugins"],
-        ["presets", "ppo/CartPole"],
-        ["upgrade-config", "config/ppo/CartPole.yaml", "nowhere/new.yaml"],
-    ],
-)
-def test_question_about_configurations_imports_neither_screen_nor_torch(words: list[str]) -> None:
+def commands(*lines: str, folder: Path) -> dict[str, str]:
+    """The code that runs each of these command lines."""
+    return {line: COMMAND.format(words=line.format(folder=folder).split()) for line in lines}
+
+
+@pytest.fixture(scope="module")
+def without_a_screen(folder: Path) -> Imported:
+    """What imports least is first: nothing that it leaves out has been imported before."""
+    stages = {
+        "import rl_tui": IMPORT_THE_PACKAGE,
+        **commands(*ABOUT_THE_PROGRAM, folder=folder),
+        "a configuration": READ_A_CONFIGURATION,
+        **commands(*ABOUT_CONFIGURATIONS, folder=folder),
+        "launch": "import rl_tui.engine.running.launch",
+        **commands(DRY_RUN, RUN, folder=folder),
+        "from rl_tui import *": "from rl_tui import *",
+    }
+    return imported_after(stages, folder / "without_a_screen")
+
+
+@pytest.fixture(scope="module")
+def with_a_screen(folder: Path) -> Imported:
+    """What imports least is first: nothing that it leaves out has been imported before."""
+    stages = {
+        "session": "import rl_tui.engine.session.view, rl_tui.engine.session.bus",
+        **commands(LIST_RUNS, folder=folder),
+        "screen": "import rl_tui.tui.command_line.run_screen, rl_tui.engine.running.threads",
+        "demo": "import rl_tui.tui.demo.session",
+        "recording": "import rl_tui.tui.runs.playback, rl_tui.engine.storage.archive",
+        "first picture": "import rl_tui.engine.config.loading, rl_tui.engine.running.launch",
+    }
+    return imported_after(stages, folder / "with_a_screen")
+
+
+def is_python_or_ours(modules: set[str]) -> bool:
+    """Whether there is nothing but this package and Python's standard library."""
+    known = {*sys.stdlib_module_names, "__main__", "rl_tui", "sitecustomize", "usercustomize"}
+    return {name for name in packages(modules) if not name.startswith("_")} <= known
+
+
+@pytest.mark.parametrize("line", ABOUT_THE_PROGRAM)
+def test_question_about_the_program_imports_nothing_but_it(line: str, without_a_screen: Imported) -> None:
+    assert is_python_or_ours(without_a_screen[line])
+
+
+@pytest.mark.parametrize("line", ABOUT_CONFIGURATIONS)
+def test_question_about_configurations_imports_neither_screen_nor_torch(line: str, without_a_screen: Imported) -> None:
     heavy = {"gymnasium", "onnx", "onnxruntime", "rich", "tensorboard", "textual", "torch"}
-    assert imported_by(RUN_THE_COMMAND.format(words=words)) & heavy == set()
+    assert packages(without_a_screen[line]) & heavy == set()
 
 
-def test_reading_a_configuration_imports_no_algorithm() -> None:
+def test_reading_a_configuration_imports_no_algorithm(without_a_screen: Imported) -> None:
     """Only the settings of its trainers, which need neither torch nor numpy."""
-    text = "behaviors: {A: {trainer_type: sac}, B: {trainer_type: ppo}}"
-    program = f"""
-import sys
-from rl_tui.engine.config.loading import parse_config
-parse_config({text.encode()!r}, "a.yaml")
-print(*sys.modules, file=sys.stderr)
-"""
-    imported = imported_by(program)
+    imported = without_a_screen["a configuration"]
     assert imported & {"gymnasium", "numpy", "torch"} == set()
     learning = {name for name in imported if name.startswith("rl_tui.engine.learning.")}
     folders = {f"rl_tui.engine.learning.{folder}" for folder in ("encoders", "ppo", "rewards", "sac")}
@@ -115,35 +173,28 @@ def test_only_the_registry_names_plug_ins() -> None:
         place = path.relative_to(ROOT).as_posix()
         if place == "engine/registry.py":
             continue
-        literals = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+        literals = {node.value for node in parsed(path) if isinstance(node, ast.Constant)}
         also = next((words for start, words in allowed.items() if place.startswith(start)), set())
         assert literals & names <= also, place
 
 
-def test_question_whether_a_run_would_start_imports_neither_screen_nor_torch() -> None:
+def test_question_whether_a_run_would_start_imports_neither_screen_nor_torch(without_a_screen: Imported) -> None:
     heavy = {"onnx", "onnxruntime", "rich", "safetensors", "tensorboard", "textual", "torch"}
-    assert imported_by(RUN_THE_COMMAND.format(words=["ppo/CartPole", "--dry-run"])) & heavy == set()
+    assert packages(without_a_screen[DRY_RUN]) & heavy == set()
 
 
-def test_list_of_runs_imports_neither_screen_nor_numbers(tmp_path: Path) -> None:
+def test_list_of_runs_imports_neither_screen_nor_numbers(folder: Path, with_a_screen: Imported) -> None:
     """As JSON it has settings, which take pydantic."""
-    (tmp_path / "walk").mkdir()
-    (tmp_path / "walk/configuration.yaml").write_text("behaviors: {}\n")
     heavy = {"numpy", "textual", "torch"}
-    assert imported_by(RUN_THE_COMMAND.format(words=["ls", str(tmp_path)])) & {*heavy, "pydantic"} == set()
-    assert imported_by(RUN_THE_COMMAND.format(words=["ls", str(tmp_path), "--json"])) & heavy == set()
+    assert packages(with_a_screen[LIST_RUNS]) & {*heavy, "pydantic"} == set()
+    as_json = f"{LIST_RUNS} --json"
+    imported = imported_after(commands(as_json, folder=folder), folder / "as_json")
+    assert packages(imported[as_json]) & heavy == set()
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        "rl_tui.tui.demo.session",
-        "rl_tui.tui.runs.playback, rl_tui.engine.storage.archive, rl_tui.engine.storage.run_summary",
-    ],
-)
-def test_screen_without_a_run_needs_no_engine(what: str) -> None:
+@pytest.mark.parametrize("stage", ["demo", "recording"])
+def test_screen_without_a_run_needs_no_engine(stage: str, with_a_screen: Imported) -> None:
     """So that it is there at once."""
-    imported = imported_modules(f"rl_tui.tui.command_line.run_screen, rl_tui.engine.running.threads, {what}")
     heavy = {
         "gymnasium",
         "onnx",
@@ -154,30 +205,26 @@ def test_screen_without_a_run_needs_no_engine(what: str) -> None:
         "torch",
         "rl_tui.engine.learning",
     }
-    assert imported & heavy == set()
+    assert "textual" in with_a_screen[stage]
+    assert with_a_screen[stage] & heavy == set()
 
 
-def test_headless_run_never_imports_the_screen(tmp_path: Path) -> None:
-    settings = ["--set", "behaviors.CartPole.max_steps=100", "--results-dir", str(tmp_path)]
-    imported = imported_by(RUN_THE_COMMAND.format(words=["ppo/CartPole", "--no-ui", *settings]))
-    assert "torch" in imported
-    assert imported & {"textual", "rich"} == set()
+def test_headless_run_never_imports_the_screen(without_a_screen: Imported) -> None:
+    assert "torch" in without_a_screen[RUN]
+    assert without_a_screen[RUN] & {"textual", "rich"} == set()
 
 
-def test_public_package_imports_nothing_until_a_name_is_used() -> None:
+def test_public_package_imports_nothing_until_a_name_is_used(without_a_screen: Imported) -> None:
     """Names are there for completion, and none leads nowhere."""
-    public = "import rl_tui, sys; assert {name for name in dir(rl_tui) if name[:1] != '_'} == set(rl_tui.__all__)"
-    imported = imported_by(f"{public}\nprint(*sys.modules, file=sys.stderr)")
-    ours_and_python = {*sys.stdlib_module_names, "__main__", "rl_tui", "sitecustomize", "usercustomize"}
-    assert {name.partition(".")[0] for name in imported if not name.startswith("_")} <= ours_and_python
+    imported, every = without_a_screen["import rl_tui"], without_a_screen["from rl_tui import *"]
+    assert is_python_or_ours(imported)
     assert {name for name in imported if name.startswith("rl_tui")} == {"rl_tui"}
-    every = imported_by("import rl_tui, sys\nfrom rl_tui import *\nprint(*sys.modules, file=sys.stderr)")
-    assert "rl_tui.engine.api.learner" in every
+    assert "rl_tui.engine.api.learner" in every - without_a_screen[RUN]
     assert "textual" not in every
 
 
-def test_session_imports_nothing_but_python() -> None:
-    imported = imported_modules("rl_tui.engine.session.view, rl_tui.engine.session.bus")
+def test_session_imports_nothing_but_python(with_a_screen: Imported) -> None:
+    imported = with_a_screen["session"]
     ours = {name for name in imported if name.partition(".")[0] == "rl_tui"}
     assert all(
         name in ("rl_tui", "rl_tui.engine", "rl_tui.engine.session") or name.startswith("rl_tui.engine.session.")
@@ -186,19 +233,18 @@ def test_session_imports_nothing_but_python() -> None:
     assert imported & {"numpy", "torch", "yaml", "pydantic"} == set()
 
 
-def test_launch_of_a_run_waits_with_torch_until_it_starts() -> None:
+def test_launch_of_a_run_waits_with_torch_until_it_starts(without_a_screen: Imported) -> None:
     """So the screen paints before torch is there."""
-    assert imported_modules("rl_tui.engine.running.launch") & {"torch", "gymnasium", "textual"} == set()
+    assert without_a_screen["launch"] & {"torch", "gymnasium", "textual"} == set()
 
 
-def test_first_picture_needs_no_numbers() -> None:
+def test_first_picture_needs_no_numbers(with_a_screen: Imported) -> None:
     """There is no curve in it yet, and numpy would come before it."""
-    shown_at_once = "rl_tui.tui.command_line.run_screen, rl_tui.engine.config.loading, rl_tui.engine.running.launch"
-    assert imported_modules(shown_at_once) & {"numpy", "plotext"} == set()
+    assert with_a_screen["first picture"] & {"numpy", "plotext"} == set()
 
 
 def test_only_the_engine_of_workers_and_what_workers_run_make_threads() -> None:
-    makers = {path for path in python_files("engine", "tui") if makes_thread(ast.parse(path.read_text()))}
+    makers = {path for path in python_files("engine", "tui") if makes_thread(path)}
     assert {str(path.relative_to(ROOT)) for path in makers} == {
         "engine/running/threads.py",
         "engine/sampling/environments/unity/exchange.py",
@@ -219,37 +265,44 @@ def test_packages_hold_nothing_but_a_docstring() -> None:
     """So importing one module imports no other."""
     for path in python_files("engine", "tui"):
         if path.name == "__init__.py":
-            statements = ast.parse(path.read_text()).body
+            (statements,) = (node.body for node in parsed(path) if isinstance(node, ast.Module))
             assert all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in statements), path
 
 
 def test_engine_reads_no_pickle() -> None:
     for path in python_files("engine", "tui"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in parsed(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             assert not {"pickle", "cPickle", "dill", "marshal", "shelve"} & set(names), path
 
 
+@functools.cache
 def python_files(*folders: str) -> list[Path]:
     """Every Python file below these folders of the project."""
     return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
+@functools.cache
+def parsed(path: Path) -> list[ast.AST]:
+    """The nodes of a file that these tests look at."""
+    kept = (ast.Module, ast.Import, ast.ImportFrom, ast.Call, ast.Constant)
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kept)]
+
+
 def import_graph(package: str) -> dict[str, list[str]]:
     """Each module of the package with those of the package that it names in an import, wherever that is."""
-    trees = {
-        ".".join(("rl_tui", *path.relative_to(ROOT).with_suffix("").parts)): ast.parse(path.read_text())
-        for path in python_files(package)
+    files = {
+        ".".join(("rl_tui", *path.relative_to(ROOT).with_suffix("").parts)): path for path in python_files(package)
     }
     graph: dict[str, list[str]] = {}
-    for module, tree in trees.items():
+    for module, path in files.items():
         named: set[str] = set()
-        for node in ast.walk(tree):
+        for node in parsed(path):
             if isinstance(node, ast.ImportFrom):
                 named |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
             elif isinstance(node, ast.Import):
                 named |= {alias.name for alias in node.names}
-        graph[module] = sorted(named & trees.keys())
+        graph[module] = sorted(named & files.keys())
     return graph
 
 
@@ -266,11 +319,11 @@ def way_back(module: str, graph: dict[str, list[str]]) -> list[str]:
     return []
 
 
-def makes_thread(tree: ast.Module) -> bool:
+def makes_thread(path: Path) -> bool:
     """Whether a file makes a thread: through a module that can, or by a name imported from one."""
     makers = {"Thread", "Timer", "ThreadPool", "ThreadPoolExecutor", "start_new_thread"}
     modules = {"threading", "_thread", "concurrent.futures", "multiprocessing.pool"}
-    for node in ast.walk(tree):
+    for node in parsed(path):
         if isinstance(node, ast.ImportFrom) and node.module in modules and makers & {a.name for a in node.names}:
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in makers:
