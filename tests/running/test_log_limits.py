@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rl_tui.engine.running.log_limits import LogLimits
 from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.sampling.environments.unity.player import LaunchPlan, Player
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import EnvironmentFailed, LogEmitted, ProgressReported, RunStateChanged
 from tests.running.runs import behavior, configuration, run_to_end
@@ -88,3 +89,33 @@ def test_full_log_is_emptied_while_another_process_goes_on_writing_to_it(tmp_pat
     (line,) = said
     assert "worker-0.log: full at" in line
     assert "worker-0.log.1" in line
+
+
+UNITY = """
+import sys
+with open(sys.argv[1], "wb", buffering=0) as log:
+    for line in sys.stdin:
+        letter, count = line.split()
+        print(log.write(letter.encode() * int(count)), flush=True)
+"""
+
+
+def test_full_log_of_a_player_is_emptied_too_though_unity_does_not_append_to_it(tmp_path: Path) -> None:
+    said = list[str]()
+    limits, log = LogLimits(tmp_path, said.append, largest=100_000), tmp_path / "Player-0.log"
+    program = [sys.executable, "-c", UNITY, str(log)]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as player:
+        assert player.stdin is not None
+        assert player.stdout is not None
+        for letter, count in (("a", 150_000), ("b", 160_000), ("c", 10)):
+            player.stdin.write(f"{letter} {count}\n")
+            player.stdin.flush()
+            player.stdout.readline()
+            limits.check()
+        player.stdin.close()
+    assert (tmp_path / "Player-0.log.1").read_bytes() == b"b" * 160_000, "and none of the zeros before it"
+    assert log.read_bytes().endswith(b"\0cccccccccc")
+    assert 512 * log.stat().st_blocks < 100_000
+    assert ["Player-0.log: full at" in line for line in said] == [True, True]
+    plan = LaunchPlan(Path("game"), 0, log_folder=tmp_path)
+    assert Player(plan).tail() == f"{log}:\ncccccccccc", "what an error shows of it"

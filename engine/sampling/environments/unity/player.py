@@ -164,7 +164,7 @@ def _tail_of(file: Path) -> str:
     try:
         with open(file, "rb", opener=open_regular) as stream:
             stream.seek(max(0, file.stat().st_size - _TAIL_BYTES))
-            lines = stream.read().decode(errors="replace").split("\n")
+            lines = stream.read().lstrip(b"\0").decode(errors="replace").split("\n")  # zeros of a log that was emptied
     except OSError:
         return ""
     ending = "\n".join(lines[-_TAIL_LINES - 1 :]).strip()
