@@ -25,6 +25,7 @@ from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.hooks import Hooks
 from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.logs import RunLogs
+from rl_tui.engine.running.machine import cgroups
 from rl_tui.engine.running.machine.devices import DeviceSampler, usable_cpus
 from rl_tui.engine.running.machine.memory import keep_freed_memory
 from rl_tui.engine.running.preflight import require_players, require_writers, resumed_or_started
@@ -305,7 +306,8 @@ class Run:
         def names() -> dict[int, str]:
             return {pid: name for worker in workers for pid, name in worker.process_names.items()}
 
-        sampler = DeviceSampler(self._folder.path, device.index if device.type == "cuda" else None, names)
+        index = device.index if device.type == "cuda" else None
+        sampler = DeviceSampler(self._folder.path, index, names, cgroups.ROOT)
         try:
             while not self._ended.is_set():
                 self._bus.publish(sampler.sample())

@@ -96,11 +96,11 @@ def block(num_rows: int, value: float, policy_version: int = 0) -> Trajectories:
 class LiveRun:
     """A Launch and all its events so far. Starts at once."""
 
-    def __init__(self, config: RunConfig, *commands: Command, hooks: Hooks = NO_HOOKS):
-        """commands: sent before anything else can happen."""
+    def __init__(self, config: RunConfig, *commands: Command, hooks: Hooks = NO_HOOKS, bus: EventBus | None = None):
+        """commands: sent before anything else can happen. bus: one with another clock."""
         self.folder = RunFolder.of(config).path
         self.mail: list[Envelope] = []
-        self.launch = Launch(EventBus())
+        self.launch = Launch(bus or EventBus())
         self._subscription = self.launch.subscribe()
         for command in commands:
             self.launch.send(command)
@@ -161,13 +161,15 @@ class LiveRun:
 
 
 @contextmanager
-def live(config: RunConfig, *commands: Command, hooks: Hooks = NO_HOOKS) -> Iterator[LiveRun]:
+def live(
+    config: RunConfig, *commands: Command, hooks: Hooks = NO_HOOKS, bus: EventBus | None = None
+) -> Iterator[LiveRun]:
     """A run that is stopped, if it is still running.
 
     Afterwards its threads are gone, every command has had exactly one outcome, and the exit code was published once.
     """
     others = set(threading.enumerate())
-    run = LiveRun(config, *commands, hooks=hooks)
+    run = LiveRun(config, *commands, hooks=hooks, bus=bus)
     try:
         yield run
     finally:
