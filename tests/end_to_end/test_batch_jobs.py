@@ -55,6 +55,7 @@ def test_job_saves_and_requeues_before_its_time_is_up_and_then_resumes(folder: P
         assert text.endswith("scontrol requeue 77\n")
 
 
+@pytest.mark.slow
 def test_job_that_is_canceled_saves_and_is_not_requeued(folder: Path) -> None:
     said = folder / "said"
     with said.open("w") as output:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.deadline import DEADLINE_SECONDS
-from tests.end_to_end.program import CARTPOLE, ROOT, surroundings
+from tests.end_to_end.program import CARTPOLE, COLD, ROOT, finish, surroundings
 from tests.packages import MAZE, Packages
+from tests.warm_start import WarmProcess
 
 # As the installed command is: the working folder is not searched by itself.
 RL_TUI = ["-P", "-m", "rl_tui"]
@@ -27,14 +27,15 @@ def make():
 """
 
 
-def run_python(*words: str, folder: Path, **variables: str) -> str:
+def run_python(*words: str, folder: Path, from_cold: bool = False, **variables: str) -> str:
     """What this interpreter prints, which must succeed; PYTHONPATH is set only where it is given."""
-    done = subprocess.run(
-        [sys.executable, *words], cwd=folder, env=surroundings(**variables),
-        capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS,
+    process = WarmProcess(
+        [*COLD * from_cold, sys.executable, *words], cwd=folder, env=surroundings(**variables),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    exit_code, stdout, stderr = finish(process)
+    assert exit_code == 0, stdout + stderr
+    return stdout
 
 
 def write_package(folder: Path, name: str) -> str:
@@ -64,17 +65,18 @@ def test_module_called_as_a_folder_of_this_project_is_the_users(name: str, place
     assert "a worker process (num_workers) can step it" in said
 
 
-def test_run_trains_in_it_in_worker_processes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("from_cold", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_run_trains_in_it_in_worker_processes(from_cold: bool, tmp_path: Path) -> None:
     env = write_package(tmp_path, "engine")
     (tmp_path / "game.yaml").write_text(CARTPOLE.replace("gymnasium:CartPole-v1", env))
     short = ("--num-envs=2", "--num-workers=2", "--set=behaviors.CartPole.max_steps=600", "--run-id=a")
-    said = run_python(*RL_TUI, "game.yaml", "--no-ui", *short, folder=tmp_path)
+    said = run_python(*RL_TUI, "game.yaml", "--no-ui", *short, folder=tmp_path, from_cold=from_cold)
     assert "Mean Reward: 7.000" in said, said
 
 
 def test_no_other_package_is_installed(tmp_path: Path) -> None:
     ask = "from importlib.util import find_spec; print(*map(find_spec, ('engine', 'tui', 'config', 'presets')))"
-    assert run_python("-c", ask, folder=tmp_path) == "None None None None\n"
+    assert run_python("-c", ask, folder=tmp_path, from_cold=True) == "None None None None\n"
 
 
 def test_package_is_made_of_links_to_the_folders_of_the_project() -> None:

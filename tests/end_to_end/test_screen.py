@@ -14,14 +14,31 @@ from rl_tui.engine.session.messages import CheckpointSaved, PolicyExported, RunS
 from tests.end_to_end.program import CARTPOLE, events_of, run, terminal, wait_for_summary
 from tests.pseudo_terminal import PseudoTerminal
 
-ENDLESS = ("--set", "behaviors.CartPole.max_steps=1e8", "--set", "behaviors.CartPole.checkpoint_interval=1e8")
+# In an environment that takes its time, so that what trains behind the screen needs little of the machine.
+ENDLESS = (
+    "--env=slow:CartPole",
+    *("--set=behaviors.CartPole.max_steps=1e8", "--set=behaviors.CartPole.checkpoint_interval=1e8"),
+    "--set=behaviors.CartPole.summary_freq=100",
+)
+SLOW = """\
+import time
+
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+
+
+class CartPole(CartPoleEnv):
+    def step(self, action):
+        time.sleep(0.001)
+        return super().step(action)
+"""
 LEFT_ALTERNATE_SCREEN, SHOWN_CURSOR, MOUSE_OFF = b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A user's folder with one configuration in it."""
+    """A user's folder with one configuration and one environment in it."""
     (tmp_path / "cartpole.yaml").write_text(CARTPOLE)
+    (tmp_path / "slow.py").write_text(SLOW)
     return tmp_path
 
 
@@ -104,7 +121,7 @@ def test_run_that_ignores_hangups_continues_without_its_terminal(folder: Path) -
     with terminal("cartpole.yaml", *ENDLESS, folder=folder, ignored=[signal.SIGHUP]) as screen:
         summaries = wait_for_summary(folder / "results/cartpole")
         screen.hang_up()
-        wait_for_summary(folder / "results/cartpole", summaries + 40)  # seconds after the screen was left
+        wait_for_summary(folder / "results/cartpole", summaries + 20)  # seconds after the screen was left
         screen.process.send_signal(signal.SIGTERM)
         assert screen.wait() == 143
 
@@ -288,8 +305,7 @@ class Crashing(CartPoleEnv):
 
 def test_environment_that_crashes_gives_back_the_terminal_and_names_itself(folder: Path) -> None:
     (folder / "crashing.py").write_text(CRASHES)
-    env = ("--set", "env_settings.env=crashing:Crashing", "--set", "env_settings.num_envs=1")
-    with terminal("cartpole.yaml", *ENDLESS, *env, folder=folder) as screen:
+    with terminal("cartpole.yaml", "--env=crashing:Crashing", "--num-envs=1", folder=folder) as screen:
         assert screen.wait() == 3
         assert_terminal_was_given_back(screen)
         assert not lacks_canonical_input(screen)
