@@ -59,7 +59,8 @@ unit: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 test-slow: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -m "slow and not faults and not gpu" -n 3 --dist worksteal --timeout 600 $(ARGS)
+	$(BIN)/python -m pytest -m "(slow or hypothesis) and not faults and not gpu" --hypothesis-profile "many examples" \
+	    -n 3 --dist worksteal --timeout 600 $(ARGS)
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python -m tests.benchmarks.startup

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests.packages import Packages
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     import torch
 
 gc.disable()  # until everything is imported
+settings.register_profile("few examples", max_examples=40, deadline=None)  # of each property, in `make test`
+settings.register_profile("many examples", max_examples=1000, deadline=None)  # in `make test-slow`
+settings.load_profile("few examples")
 
 
 def pytest_collection_finish() -> None:

@@ -215,20 +215,25 @@ def test_preset_name_stands_for_its_file_where_no_file_has_that_name(tmp_path: P
     assert find_config("ppo/CartPole").read_text() == CARTPOLE
 
 
-@pytest.mark.parametrize(
-    "words", ["", "relpay", "ppo/Nope", "nowhere.yaml", "ppo/CartPole --no-iu", "broken.yaml --no-ui", "demo --sped 3"]
-)
-def test_what_is_refused_at_once_imports_nothing_heavy(words: str, tmp_path: Path) -> None:
+REFUSED = ("", "relpay", "ppo/Nope", "nowhere.yaml", "ppo/CartPole --no-iu", "demo --sped 3", "broken.yaml --no-ui")
+NAME_WHAT_IS_HEAVY = """
+import sys
+from rl_tui.tui.cli import main
+for words in sys.argv[1:]:
+    try:
+        code = main(words.split())
+    except SystemExit as exit:
+        code = exit.code
+    print(repr(words), code, [name for name in ("torch", "textual", "numpy", "gymnasium") if name in sys.modules])
+"""
+
+
+def test_what_is_refused_at_once_imports_nothing_heavy(tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("behaviors: [\n")
-    script = (
-        "import sys\nfrom rl_tui.tui.cli import main\n"
-        "try: code = main(sys.argv[1:])\nexcept SystemExit as exit: code = exit.code\n"
-        "print(code, [name for name in ('torch', 'textual', 'numpy', 'gymnasium') if name in sys.modules])"
-    )
-    command = [sys.executable, "-c", script, *words.split()]
+    command = [sys.executable, "-c", NAME_WHAT_IS_HEAVY, *REFUSED]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "2 []\n"
+    assert done.stdout.splitlines() == [f"{words!r} 2 []" for words in REFUSED]
 
 
 @pytest.mark.parametrize("flags", [[], ["--no-ui"], ["--dry-run"]])

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_tui.engine.config.behavior import BehaviorConfig, EvaluationSettings
@@ -509,7 +509,6 @@ def test_resume_and_resume_or_start_settle_in_favor_of_the_flag(
 # Writing and describing
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.text(min_size=1, max_size=20).filter(lambda name: "?" not in name and name.encode("utf-8", "ignore")))
 def test_any_name_and_any_text_survive_being_written(text: str) -> None:
     text = text.encode("utf-8", "ignore").decode()

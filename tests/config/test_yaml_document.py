@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_tui.engine.config.diagnostics import Mark
@@ -109,7 +109,6 @@ def test_unusable_values_are_known() -> None:
     assert document.values["e"] == 1
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.one_of(st.binary(max_size=60), st.text("abc:-?*&!|>%@`'\"[]{}#,<~ \n\t01.e+_", max_size=40).map(str.encode)))
 def test_any_bytes_give_a_document_or_errors_with_places(content: bytes) -> None:
     document = read_yaml(content)

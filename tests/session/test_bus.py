@@ -3,7 +3,7 @@
 import threading
 import time
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_tui.engine.session.bus import EventBus
@@ -57,7 +57,6 @@ def test_a_late_subscriber_sees_what_is_published_from_then_on():
     assert [(e.number, e.event.message) for e in subscription.drain()] == [(2, "after")]
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.booleans(), max_size=60), st.integers(1, 8))
 def test_a_full_mailbox_drops_deltas_first(deltas, size):
     bus = EventBus()

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_tui.engine.session import history as history_module
@@ -42,7 +42,6 @@ def buckets(history: History, values: list[float]) -> list[list[float]]:
     return [values[begin:end] for begin, end in zip([0, *(e + 1 for e in ends)], [e + 1 for e in ends], strict=False)]
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(VALUES, max_size=400))
 def test_no_spike_is_lost_and_nothing_is_made_up(values):
     history = curve(values)
@@ -60,7 +59,6 @@ def test_no_spike_is_lost_and_nothing_is_made_up(values):
         )
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(VALUES, max_size=400))
 def test_buckets_are_few_full_and_in_order(values):
     history = curve(values)
@@ -76,7 +74,6 @@ def test_buckets_are_few_full_and_in_order(values):
         assert len(history) > 16 // 2 or history.stride == 1, "no coarser than needed"
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=300), st.integers(-5, 320), st.lists(VALUES, max_size=60))
 def test_rewinding_forgets_what_lies_beyond_and_goes_on(values, step, more):
     history = curve(values)
@@ -121,13 +118,13 @@ def test_the_largest_numbers_do_not_overflow():
     assert set(history.broken) == {0}
 
 
-def test_a_million_points_stay_within_their_bound(monkeypatch):
+def test_many_points_stay_within_their_bound(monkeypatch):
     monkeypatch.setattr(history_module, "HISTORY_POINTS", HISTORY_POINTS)
     began = time.thread_time()
-    history = curve(step % 7 for step in range(1_000_000))
-    assert time.thread_time() - began < 15.0
+    history = curve(step % 7 for step in range(200_000))
+    assert time.thread_time() - began < 3.0
     assert HISTORY_POINTS // 2 <= len(history) <= HISTORY_POINTS
-    assert history.stride < 1000
+    assert history.stride < 200
     low, high, mean = (np.frombuffer(column) for column in (history.low, history.high, history.mean))
     assert (low.min(), high.max()) == (0.0, 6.0)
     assert np.allclose(mean[:-1], 3.0, atol=0.05)

@@ -197,7 +197,6 @@ def test_a_closed_choice_stays_closed(level):
         decode(json.dumps(body | {"level": level}))
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda s: st.lists(s) | st.dictionaries(TEXTS, s))
 )
@@ -206,7 +205,6 @@ def test_arbitrary_json_is_a_value_error(value):
         decode(json.dumps(value))
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_a_damaged_field_is_a_value_error_or_still_an_event(data):
     event_class = data.draw(st.sampled_from(EVENT_CLASSES))

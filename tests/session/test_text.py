@@ -4,7 +4,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_tui.engine.session.text import counted, excerpt, safe_text
@@ -48,7 +48,6 @@ def test_several_lines_stay_several_when_asked():
     assert safe_text("a\r\n\tb\x1b[1mc\rd", multiline=True) == "a\n\tbc\nd"
 
 
-@settings(max_examples=500, deadline=None)
 @given(st.lists(st.text(st.characters(), max_size=5) | PARTS, max_size=12).map("".join), st.booleans())
 def test_nothing_left_can_steer_a_terminal(raw, multiline):
     text = safe_text(raw, multiline=multiline)

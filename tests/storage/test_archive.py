@@ -446,7 +446,7 @@ FOREIGN_LINES = st.tuples(
 ).map(lambda parts: json.dumps({"v": 1, "event": parts[0], "t": T, **parts[1]}))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(FOREIGN_LINES | st.text(max_size=30), max_size=12))
 def test_no_line_breaks_a_summary(tmp_path: Path, content: list[str]) -> None:
     shutil.rmtree(tmp_path / "first", ignore_errors=True)

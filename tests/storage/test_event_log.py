@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_tui.engine.session.messages import (
@@ -93,7 +93,6 @@ def test_numbers_go_on_when_a_run_is_resumed(tmp_path):
     assert [envelope.number for envelope in read_events(path)] == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(1, 300))
 def test_a_torn_last_line_is_left_out_and_cut_off_when_the_run_is_resumed(tmp_path_factory, num_bytes):
     path = tmp_path_factory.mktemp("torn") / "events.jsonl"
@@ -148,7 +147,6 @@ EVENTS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(EVENTS, max_size=40), st.sampled_from([0.1, 1.0, 5.0]))
 def test_the_replayed_view_ends_equal_to_the_live_one(tmp_path_factory, events, seconds):
     path = tmp_path_factory.mktemp("replay") / "events.jsonl"

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_tui.engine.config.loading import parse_config
@@ -292,7 +292,6 @@ def test_any_other_name_is_converted_to_a_slug_and_a_hash(name: str) -> None:
     assert file_name(found) == found, "the outcome is itself a plain name"
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.text(st.characters(), max_size=300) | st.from_regex(r"(\.\./|[a-z]|/|\\|\0|:|~){1,20}"))
 def test_no_name_leads_out_of_the_folder(name: str) -> None:
     found = RunFolder(Path("/results"), "run").behavior(name)
