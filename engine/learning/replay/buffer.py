@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.experience import Column
-from rl_tui.engine.learning.replay.layout import ReplayLayout, stored_name
+from rl_tui.engine.learning.replay.layout import ReplayLayout, require_fit, stored_name
 from rl_tui.engine.learning.replay.priorities import Priorities
 from rl_tui.engine.learning.replay.ring import BlockRows, Ring
-from rl_tui.engine.learning.replay.validation import require_fit
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import TRUNCATED, Bool, Float32, Int64, Json, Observations, State, Trajectories
 
