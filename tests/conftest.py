@@ -74,12 +74,13 @@ def torch_device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
 
 @pytest.fixture(scope="module")
 def warm_workers() -> Iterator[None]:
-    """The workers of pools are forked from a process that has imported gymnasium. They are none the less real."""
+    """Workers of pools and stand-in players are forked from a process with all imports. They are none the less real."""
     from tests.warm_start import WarmSubprocess, warm_parent  # few tests start a process
 
     warm_parent()  # before a test looks at the children of this process
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rl_tui.engine.sampling.pools.child.subprocess", WarmSubprocess("subprocess"))
+        for module in ("pools.child", "environments.unity.player"):
+            patch.setattr(f"rl_tui.engine.sampling.{module}.subprocess", WarmSubprocess("subprocess"))
         yield
 
 

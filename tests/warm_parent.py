@@ -47,7 +47,8 @@ OPTIONAL = ("mlflow", "wandb")  # slow to import, and used by few
 class Request:
     """One command line. options: of -W. program: after -c or -m, or a script. ignored: signals.
 
-    file_bytes: at most in a file, -1 for any number. numbers: of descriptors above 2.
+    group: of processes, to which it belongs. file_bytes: at most in a file, -1 for any number. numbers: of descriptors
+    above 2.
     """
 
     options: list[str]
@@ -57,6 +58,7 @@ class Request:
     words: list[str]
     folder: str
     variables: dict[str, str]
+    group: int
     leads_session: bool
     takes_terminal: bool
     ignored: list[int]
@@ -169,6 +171,8 @@ def execute(request: Request, descriptors: list[int], folders: list[str], place:
     """Run the program as a new interpreter would, and end. place: of -W's filters among all."""
     if request.leads_session:
         os.setsid()
+    else:
+        os.setpgid(0, request.group)
     move(descriptors, [*range(STREAMS), *request.numbers])
     if request.takes_terminal:
         fcntl.ioctl(1, termios.TIOCSCTTY, 0)

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
+from tests.unity_player.executable import read_player
 from tests.warm_parent import LENGTH, STATUS, Request
 
 ROOT = Path(__file__).parents[1]
@@ -65,6 +66,7 @@ def warm_parent() -> WarmParent:
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", f"{imports}; warm_parent.serve({theirs.fileno()})"],
         cwd=ROOT, env=variables | ONE_THREAD, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+        process_group=0,  # what ends the group of this process ends the programs, as if they were its children
     )  # fmt: skip
     theirs.close()
     atexit.register(process.wait)
@@ -75,11 +77,12 @@ def warm_parent() -> WarmParent:
 class WarmProcess(subprocess.Popen[Any]):
     """A Popen whose process is forked from the warm parent when it is one of this interpreter; else a usual one.
 
-    takes_terminal: the process leads a session of its own, whose terminal is stdout. ignored: signals. file_bytes: at
-    most in a file, -1 for any number.
+    So is that of a stand-in player, without the shell that starts it. takes_terminal: the process leads a session of
+    its own, whose terminal is stdout. ignored: signals. file_bytes: at most in a file, -1 for any number.
     """
 
     parent = staticmethod(warm_parent)
+    command_lines: ClassVar[dict[int, list[str]]] = {}  # of those that run; to the system they have the parent's
 
     def __init__(
         self,
@@ -101,7 +104,8 @@ class WarmProcess(subprocess.Popen[Any]):
     def _execute_child(self, args: Any, executable: Any, preexec_fn: Any, close_fds: Any, pass_fds: Any, cwd: Any,
                        env: Any, startupinfo: Any, creationflags: Any, shell: Any, p2cread: int, p2cwrite: int,
                        c2pread: int, c2pwrite: int, errread: int, errwrite: int, *more: Any) -> None:  # fmt: skip
-        parsed = None if shell or executable or preexec_fn else _parsed(args)
+        variables, words = _of_player(args)
+        parsed = None if shell or executable or preexec_fn else _parsed(words)
         if parsed is None:
             super()._execute_child(  # type: ignore[misc]
                 args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags, shell,
@@ -111,7 +115,8 @@ class WarmProcess(subprocess.Popen[Any]):
         request = Request(
             **parsed,
             folder=os.path.abspath(os.fspath(cwd or os.getcwd())),
-            variables=dict(os.environ if env is None else env),
+            variables=dict(os.environ if env is None else env) | variables,
+            group=os.getpgrp(),
             leads_session=bool(more[-2]),
             **self._before,
             numbers=list(pass_fds),
@@ -120,6 +125,7 @@ class WarmProcess(subprocess.Popen[Any]):
         self._report, theirs = socket.socketpair()
         self.pid = self.parent().fork(request, [theirs.fileno(), *streams, *pass_fds])
         theirs.close()
+        self.command_lines[self.pid] = [os.fsdecode(word) for word in args]
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
 
@@ -138,6 +144,7 @@ class WarmProcess(subprocess.Popen[Any]):
         status = self._report.recv(STATUS.size)
         assert status, "the warm parent has ended"
         self._report.close()
+        self.command_lines.pop(pid, None)
         return pid, STATUS.unpack(status)[0]
 
 
@@ -148,6 +155,14 @@ class WarmSubprocess(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(subprocess, name)
+
+
+def _of_player(args: Any) -> tuple[dict[str, str], Any]:
+    """The variables and the command line of the player that is started; else none, and the command line as it is."""
+    if isinstance(args, list) and args and args[0] != sys.executable and (found := read_player(os.fsdecode(args[0]))):
+        variables, words = found
+        return variables, [*words, *args[1:]]
+    return {}, args
 
 
 def _parsed(args: Any) -> dict[str, Any] | None:

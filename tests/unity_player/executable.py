@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+_FIRST, _LAST = "#!/bin/sh\n", ' "$@"\n'
 
 
 def make_player(folder: Path, *arguments: str, name: str = "player") -> Path:
@@ -14,6 +15,22 @@ def make_player(folder: Path, *arguments: str, name: str = "player") -> Path:
     words = shlex.join([sys.executable, "-m", "tests.unity_player", *arguments])
     path = folder / name
     paths = shlex.quote(f"{ROOT / 'src'}:{ROOT}")
-    path.write_text(f'#!/bin/sh\nPYTHONPATH={paths} exec {words} "$@"\n')
+    path.write_text(f"{_FIRST}PYTHONPATH={paths} exec {words}{_LAST}")
     path.chmod(0o755)
     return path
+
+
+def read_player(path: str) -> tuple[dict[str, str], list[str]] | None:
+    """The variables and the command line of such a file; None of another one."""
+    try:
+        with open(path, "rb") as file:
+            if file.read(len(_FIRST)) != _FIRST.encode():
+                return None
+            line = file.read().decode(errors="replace")
+    except OSError:
+        return None
+    if not line.startswith("PYTHONPATH=") or not line.endswith(_LAST) or line.count("\n") > 1:
+        return None
+    assigned, _exec, *words = shlex.split(line.removesuffix(_LAST))
+    name, _, value = assigned.partition("=")
+    return {name: value}, words

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +15,7 @@ from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as mess
 from tests.deadline import DEADLINE_SECONDS
 from tests.unity_player.arguments import CAPABILITIES
 from tests.unity_player.connection import EXCHANGE
+from tests.warm_start import WarmProcess
 
 
 class Trainer:
@@ -29,7 +29,7 @@ class Trainer:
         service = grpc.method_handlers_generic_handler(EXCHANGE.split("/")[1], handlers)
         self._server.add_generic_rpc_handlers((service,))
         self.port = self._server.add_insecure_port("127.0.0.1:0")
-        self._player: subprocess.Popen[bytes] | None = None
+        self._player: WarmProcess | None = None
 
     def __enter__(self) -> Self:
         self._server.start()
@@ -42,9 +42,9 @@ class Trainer:
         self._replies.put(b"")
         self._server.stop(0).wait()
 
-    def start(self, player: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    def start(self, player: Path, *arguments: str) -> WarmProcess:
         """Start a player that connects to this trainer."""
-        self._player = subprocess.Popen([player, "--mlagents-port", str(self.port), *arguments])
+        self._player = WarmProcess([player, "--mlagents-port", str(self.port), *arguments])
         return self._player
 
     def heard_bytes(self) -> bytes:

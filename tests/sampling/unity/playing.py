@@ -16,6 +16,7 @@ from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironme
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 from tests.deadline import DEADLINE_SECONDS
 from tests.unity_player.executable import make_player
+from tests.warm_start import WarmProcess
 
 BALL = "3DBall?team=0"
 
@@ -77,7 +78,7 @@ def players_of(folder: Path) -> list[int]:
     """Processes that were started with a path in that folder, wherever they belong."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
-        words = process.info["cmdline"] or []
+        words = WarmProcess.command_lines.get(process.pid) or process.info["cmdline"] or []
         if process.info["status"] != psutil.STATUS_ZOMBIE and any(str(folder) in word for word in words):
             found.append(process.pid)
     return found

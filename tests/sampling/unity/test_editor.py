@@ -20,12 +20,13 @@ from tests.sampling.unity.playing import BALL, play, playing, unity_settings, wa
 from tests.unity_player.connection import EXCHANGE
 from tests.unity_player.executable import make_player
 from tests.unity_player.log import notes
+from tests.warm_start import WarmProcess
 
 
-def press_play(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+def press_play(folder: Path, *arguments: str) -> WarmProcess:
     """A stand-in that connects as the Editor does."""
-    words = [make_player(folder, *arguments), "--editor", "--mlagents-port", str(ports.EDITOR_PORT)]
-    return subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    words = [str(make_player(folder, *arguments)), "--editor", "--mlagents-port", str(ports.EDITOR_PORT)]
+    return WarmProcess(words, stdout=subprocess.DEVNULL)
 
 
 def recorded(folder: Path) -> list[bytes]:
