@@ -20,6 +20,7 @@ from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from tests.deadline import DEADLINE_SECONDS
 from tests.sampling.driving import history, named_memory, survivors
+from tests.warm_start import WarmProcess
 
 ROOT = Path(__file__).parent.parent.parent.parent
 MISBEHAVING = "tests.sampling.worlds:Misbehaving"
@@ -39,9 +40,10 @@ threading.Event().wait()
 """
 
 
-@pytest.fixture(scope="module")
-def warm_workers() -> None:
+@pytest.fixture
+def cold_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """They start as they do for a user."""
+    monkeypatch.setattr("rl_tui.engine.sampling.pools.child.subprocess", subprocess)
 
 
 @pytest.mark.skipif(not Path("/dev/shm").exists(), reason="named memory is in no folder here")
@@ -73,7 +75,7 @@ def test_closed_pool_leaves_no_process_descriptor_or_file() -> None:
 @contextlib.contextmanager
 def engine_with_workers(fault: str) -> Iterator[tuple[int, list[psutil.Process]]]:
     """A process that waits for ever while its two workers are idle (behaves) or stuck in a step (hangs)."""
-    engine = subprocess.Popen(
+    engine = WarmProcess(
         [sys.executable, "-c", ENGINE, fault], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     with engine:
@@ -86,8 +88,17 @@ def engine_with_workers(fault: str) -> Iterator[tuple[int, list[psutil.Process]]
             engine.kill()
 
 
-@pytest.mark.parametrize("target", ["process", "group"])
-@pytest.mark.parametrize("fault", ["behaves", "hangs", "hangs_with_a_child"])
+@pytest.mark.parametrize(
+    ("fault", "target"),
+    [
+        ("behaves", "process"),
+        ("hangs", "group"),
+        ("hangs_with_a_child", "process"),
+        pytest.param("behaves", "group", marks=pytest.mark.slow),
+        pytest.param("hangs", "process", marks=pytest.mark.slow),
+        pytest.param("hangs_with_a_child", "group", marks=pytest.mark.slow),
+    ],
+)
 def test_killed_engine_ends_its_workers(target: str, fault: str) -> None:
     with engine_with_workers(fault) as (engine, workers):
         everything = list(workers)
@@ -102,17 +113,19 @@ def test_killed_engine_ends_its_workers(target: str, fault: str) -> None:
         assert survivors(everything, DEADLINE_SECONDS) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_worker_leaves_signals_to_the_engine(number: signal.Signals) -> None:
-    pool = ProcessPool(EnvironmentSource("toy:line", "B", {}), 1, 1, 10.0)
+@pytest.mark.usefixtures("cold_workers")
+def test_worker_leaves_signals_to_the_engine() -> None:
+    pool = ProcessPool(EnvironmentSource("toy:line", "B", {}), 1, 1, DEADLINE_SECONDS)
     pool.start()
-    os.kill(pool.worker_pids[0], number)
-    history(pool, 3)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(pool.worker_pids[0], number)
+        history(pool, 3)  # raises if it has ended
     pool.close()
 
 
+@pytest.mark.usefixtures("cold_workers")
 def test_worker_imports_neither_torch_nor_a_screen() -> None:
-    pool = ProcessPool(EnvironmentSource("gymnasium:CartPole-v1", "B", {}), 2, 1, 10.0)
+    pool = ProcessPool(EnvironmentSource("gymnasium:CartPole-v1", "B", {}), 2, 1, DEADLINE_SECONDS)
     pool.start()
     mapped = {Path(library.path).parts for library in psutil.Process(pool.worker_pids[0]).memory_maps()}
     assert not any("torch" in parts for parts in mapped)

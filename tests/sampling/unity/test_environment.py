@@ -120,6 +120,7 @@ def test_a_player_behind_a_wrapper_is_served_and_ended(tmp_path: Path) -> None:
     assert players_of(tmp_path) == []
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_player_that_does_not_leave_is_killed(tmp_path: Path) -> None:
     with playing(tmp_path, "--refuses-to-quit") as environment:
         play(environment, 1)

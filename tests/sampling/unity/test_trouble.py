@@ -6,17 +6,20 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure
-from rl_tui.engine.sampling.environments.unity import ports
+from rl_tui.engine.sampling.environments.unity import conversation, ports
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
 from tests.deadline import DEADLINE_SECONDS
 from tests.sampling.unity.playing import free_port, play, players_of, playing, unity_settings, zeros
 from tests.unity_player.connection import EXCHANGE
 from tests.unity_player.executable import ROOT, make_player
+from tests.warm_start import WarmProcess
 
 LISTEN = """
 import socket, sys
@@ -57,10 +60,8 @@ def failed(folder: Path, *arguments: str, steps: int = 10, **settings: object) -
 def refused(environment: UnityEnvironment) -> str:
     """What a program hears that calls the port of that environment without being its player."""
     program = CALL.format(port=environment._client.port, method=EXCHANGE)
-    done = subprocess.run(
-        [sys.executable, "-c", program], check=False, capture_output=True, text=True, cwd=ROOT, timeout=DEADLINE_SECONDS
-    )
-    return done.stdout.strip()
+    with WarmProcess([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        return str(process.communicate(timeout=DEADLINE_SECONDS)[0]).strip()
 
 
 @pytest.mark.parametrize(
@@ -102,21 +103,34 @@ def test_a_wrapper_that_reports_the_signal_of_its_player_is_understood(tmp_path:
     environment.close()
 
 
-@pytest.mark.parametrize("kind", ["hang", "slow"])
-def test_a_player_that_is_silent_for_too_long_is_named_with_likely_causes(tmp_path: Path, kind: str) -> None:
-    arguments = ("--trouble", "hang@5") if kind == "hang" else ("--slow-step", "2")
-    with playing(tmp_path, *arguments) as environment:
-        environment._client.seconds = 1.0  # from now on: it may take longer to connect
-        with pytest.raises(
-            EnvironmentFailure, match=r"^the player sent nothing for 1 s\. Likely causes: no agent requests"
-        ):
-            play(environment, 10)
-    assert players_of(tmp_path) == []
+def end_patience(monkeypatch: pytest.MonkeyPatch, folder: Path, words: str) -> None:
+    """The time that the trainer waits for its player is over once the player has written these words."""
+    log, now = folder / "logs" / "Player-0.log", time.monotonic
+
+    def later() -> float:
+        return now() + (2 * DEADLINE_SECONDS if log.exists() and words in log.read_text() else 0)
+
+    monkeypatch.setattr(conversation, "time", SimpleNamespace(monotonic=later))
 
 
-def test_a_player_that_never_connects_is_named_with_likely_causes(tmp_path: Path) -> None:
-    failure = failed(tmp_path, "--never-connects", timeout_wait=6)
-    assert re.match(r"the player did not connect to port \d+ within 6 s\. Likely causes: it was built", str(failure))
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("arguments", [("--trouble", "hang@5"), ("--slow-step", f"{DEADLINE_SECONDS}")])
+def test_a_player_that_is_silent_for_too_long_is_named_with_likely_causes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, str]
+) -> None:
+    end_patience(monkeypatch, tmp_path, "Caught trouble: hang" if "hang@5" in arguments else "reset")
+    said = rf"^the player sent nothing for {DEADLINE_SECONDS:g} s\. Likely causes: no agent requests"
+    assert re.search(said, str(failed(tmp_path, *arguments)))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_player_that_never_connects_is_named_with_likely_causes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end_patience(monkeypatch, tmp_path, "not wanted")
+    failure = failed(tmp_path, "--never-connects")
+    said = rf"the player did not connect to port \d+ within {DEADLINE_SECONDS:g} s\. Likely causes: it was built"
+    assert re.match(said, str(failure))
     assert "Will perform inference" not in str(failure)
     assert "not wanted" in failure.detail
 
@@ -164,14 +178,19 @@ def test_another_program_on_the_port_is_refused_and_the_player_goes_on(tmp_path:
 
 
 def test_another_program_that_comes_before_the_player_is_refused_and_named(tmp_path: Path) -> None:
-    port = free_port()
+    port, refusal = free_port(), tmp_path / "refusal"
     call = CALL.format(port=port, method=EXCHANGE).replace("timeout=300", "timeout=300, wait_for_ready=True")
-    stranger = subprocess.Popen([sys.executable, "-c", call], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    with playing(tmp_path, "--slow-start", "2", base_port=port) as environment:
-        play(environment, 2)
-        said = stranger.communicate(timeout=DEADLINE_SECONDS)[0]
-        ((_, text),) = environment.pop_notes()
-    assert said.strip() == "PERMISSION_DENIED only the player that was started here may connect"
+    late = tmp_path / "late.sh"
+    late.write_text(f'#!/bin/sh\nuntil [ -s "{refusal}" ]; do sleep 0.05; done\nexec "{make_player(tmp_path)}" "$@"\n')
+    late.chmod(0o755)
+    with refusal.open("w") as output:
+        stranger = WarmProcess([sys.executable, "-c", call], stdout=output, cwd=ROOT)
+    environment = UnityEnvironment(late, 0, unity_settings(tmp_path, base_port=port))
+    play(environment, 2)
+    ((_, text),) = environment.pop_notes()
+    environment.close()
+    assert stranger.wait(DEADLINE_SECONDS) == 0
+    assert refusal.read_text().strip() == "PERMISSION_DENIED only the player that was started here may connect"
     assert re.search(rf"by process {stranger.pid} \(.+\) was refused: only the player that was started here", text)
 
 
@@ -213,11 +232,13 @@ def test_a_port_that_is_taken_between_the_look_and_the_start_is_skipped(
     assert looks == [port, port, port + 100]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_player_that_leaves_while_its_process_goes_on_is_a_failure(tmp_path: Path) -> None:
     failure = failed(tmp_path, "--trouble", "leave@5", "--refuses-to-quit")
     assert str(failure).startswith("the player closed its connection; its process is still running")
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_player_that_closes_its_connection_without_a_word_and_goes_on_is_a_failure(tmp_path: Path) -> None:
     record, script, player = tmp_path / "record", tmp_path / "mute.py", tmp_path / "mute"
     with playing(tmp_path, "--record", str(record)) as environment:
