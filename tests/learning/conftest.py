@@ -9,9 +9,9 @@ import threadpoolctl
 import torch
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def one_thread() -> Iterator[None]:
-    """BLAS and torch use one thread within a test."""
+    """BLAS and torch use one thread within these tests."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     with threadpoolctl.threadpool_limits(1, user_api="blas"):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import socket
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerContext
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +17,7 @@ from torch import distributed
 
 from rl_tui.engine.learning.sync import ProcessGroup
 from tests.deadline import DEADLINE_SECONDS
-
-PRELOADED = ["torch.distributed", "rl_tui.engine.learning.ppo.trainer", "rl_tui.engine.learning.sac.trainer"]
+from tests.warm_start import ROOT, WarmProcess
 
 
 class Dead(Exception):
@@ -30,8 +27,7 @@ class Dead(Exception):
 class Ranks:
     """Processes that carry out the same function at the same time."""
 
-    def __init__(self, processes: Sequence[BaseProcess], connections: Sequence[Connection]):
-        self.processes = processes
+    def __init__(self, connections: Sequence[Connection]):
         self._connections = connections
 
     def run(self, work: Callable[..., Any], *arguments: Any, deadline: float = DEADLINE_SECONDS / 2) -> list[Any]:
@@ -59,32 +55,32 @@ class Ranks:
 @contextmanager
 def start_ranks(size: int, folder: Path) -> Iterator[Ranks]:
     """So many processes, ended at the end. folder: where they find each other."""
-    context: ForkServerContext = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)  # torch is imported once
-    pairs = [context.Pipe() for _ in range(size)]
-    store = str(folder / "store")
-    processes = [
-        context.Process(target=_serve, args=(rank, size, store, theirs), daemon=True)
-        for rank, (_, theirs) in enumerate(pairs)
-    ]
-    for process in processes:
-        process.start()
-    for _, theirs in pairs:
-        theirs.close()
+    program = f"from {__name__} import serve; import sys; serve(*sys.argv[1:])"
+    processes, connections = [], []
+    for rank in range(size):
+        ours, theirs = socket.socketpair()
+        words = [str(rank), str(size), str(folder / "store"), str(theirs.fileno())]
+        with theirs:
+            process = WarmProcess([sys.executable, "-c", program, *words], cwd=ROOT, pass_fds=[theirs.fileno()])
+        processes.append(process)
+        connections.append(Connection(ours.detach()))
     try:
-        yield Ranks(processes, [ours for ours, _ in pairs])
+        yield Ranks(connections)
     finally:
         for process in processes:
             process.kill()
-            process.join()
+            process.wait()
+        for connection in connections:
+            connection.close()
 
 
-def _serve(rank: int, size: int, store: str, connection: Connection) -> None:
+def serve(rank: str, size: str, store: str, descriptor: str) -> None:
     """The main of a rank: carry out what is sent."""
     torch.set_num_threads(1)
     loopback = "lo" if sys.platform == "linux" else "lo0"  # the name of this machine may not resolve
     os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback)
-    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
+    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=int(rank), world_size=int(size))
+    connection = Connection(int(descriptor))
     while True:
         work, deadline, arguments = connection.recv()
         try:

@@ -49,7 +49,7 @@ def test_a_rank_that_left_ends_the_update_of_the_others(name: str, fault: str, t
         assert one.in_the_end == one.after
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ["ppo", pytest.param("sac", marks=pytest.mark.slow)])
 def test_no_rank_waits_longer_than_the_deadline_for_one_that_does_not_come(name: str, three: Ranks) -> None:
     found = of_fault(three, name, "is silent", of_rank=1, deadline=2)
     for one in found:

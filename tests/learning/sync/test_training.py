@@ -66,6 +66,7 @@ def test_ranks_stay_equal_and_learn_what_one_process_would(name: str, request: p
         assert len(shared) > 4
 
 
+@pytest.mark.slow
 def test_passes_were_ended_by_target_kl() -> None:
     """Or the case of that name would show nothing."""
     case = CASES["ppo in torch, passes ended by target_kl"]

@@ -51,7 +51,7 @@ class Case:
     agents: tuple[int, ...]
     steps: int = 5
     first_steps: int = 0
-    updates: int = 50
+    updates: int = 20
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     network: Mapping[str, Any] = field(default_factory=dict)
     has_learned_signal: bool = False
