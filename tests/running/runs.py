@@ -139,7 +139,7 @@ class LiveRun:
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not self.launch.wait(0):
             assert time.monotonic() < deadline, "still running:\n" + self.recent_events()
-            self._read(0.1)
+            self._read(0.02)  # after the last event it ends without another one
         self._read(0)
         return self.launch.exit_code
 
