@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pytest
 import yaml
 
 from rl_tui.engine.config.loading import parse_config
@@ -35,6 +36,8 @@ from rl_tui.engine.storage.run_folder import RunFolder
 from tests.deadline import DEADLINE_SECONDS
 
 ENDLESS = 100_000_000
+# With `threaded: true`. Without, learners run in the collector's thread, as in all tests that do not say.
+THREADED = [True, pytest.param(False, marks=pytest.mark.slow)]
 
 E = TypeVar("E")
 

@@ -30,7 +30,7 @@ from rl_tui.engine.session.messages import (
     SetLesson,
     Stop,
 )
-from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, live, run_to_end
+from tests.running.runs import ENDLESS, THREADED, LiveRun, behavior, configuration, ending, live, run_to_end
 
 PAUSE_SECONDS = 1.0
 
@@ -63,7 +63,7 @@ def states(run: LiveRun, name: str = "Walker") -> list[str]:
     return [event.state for event in run.of(BehaviorStateChanged) if event.behavior == name]
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_pause_parks_everything_and_still_saves_and_exports(tmp_path: Path, threaded: bool) -> None:
     with live(endless(tmp_path, threaded=threaded)) as run:
         training(run)
@@ -197,7 +197,7 @@ def test_many_commands_at_once_each_have_an_outcome(tmp_path: Path) -> None:
             assert not run.send(command).ok, "the run is over"
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 @pytest.mark.parametrize(("mode", "exit_code"), [("checkpoint", 130), ("now", 143)])
 @pytest.mark.parametrize("paused", [False, True])
 def test_stop_saves_or_does_not_and_brings_its_exit_code(

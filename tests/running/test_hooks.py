@@ -23,12 +23,12 @@ from rl_tui.engine.session.messages import (
     PolicyExported,
     WorkerFailed,
 )
-from tests.running.runs import ENDLESS, behavior, configuration, ending, run_to_end, tensors_of
+from tests.running.runs import ENDLESS, THREADED, behavior, configuration, ending, run_to_end, tensors_of
 
 TWO = {"Walker": "toy:line", "Runner": "toy:line"}
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_hooks_see_every_train_step_and_every_multiple_of_each_behavior(threaded: bool, tmp_path: Path) -> None:
     steps: list[TrainStep] = []
     reached: list[Milestone] = []
@@ -81,7 +81,7 @@ class Failing:
         return Hooks(every=((1, self.note), (50, self.called)))
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 @pytest.mark.parametrize("kind", ["train step", "every"])
 def test_a_hook_that_raises_ends_the_run_with_everything_saved(kind: str, threaded: bool, tmp_path: Path) -> None:
     failing = Failing(ValueError("no such\nluck"), *TWO)
@@ -112,7 +112,7 @@ def test_a_hook_that_raises_ends_the_run_with_everything_saved(kind: str, thread
     }
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 @pytest.mark.parametrize("kind", ["train step", "every"])
 def test_an_interrupt_in_a_hook_is_no_success(kind: str, threaded: bool, tmp_path: Path) -> None:
     failing = Failing(KeyboardInterrupt(), "Walker")
@@ -145,7 +145,7 @@ def test_a_trainer_that_calls_no_hooks_is_refused_before_the_run(
     assert not run.folder.exists()
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_a_resumed_run_continues_with_the_multiples_that_would_have_been_next(threaded: bool, tmp_path: Path) -> None:
     def walker(max_steps: int) -> dict[str, dict[str, Any]]:
         evaluation = {"interval": 130, "episodes": 1}

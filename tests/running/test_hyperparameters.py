@@ -29,7 +29,7 @@ from rl_tui.engine.session.messages import (
     Stop,
 )
 from rl_tui.engine.storage.checkpoint_format import read
-from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, live, run_to_end
+from tests.running.runs import ENDLESS, THREADED, LiveRun, behavior, configuration, live, run_to_end
 
 STEADY: dict[str, Any] = {
     "batch_size": 32,
@@ -99,7 +99,7 @@ def test_what_may_be_changed_is_published_when_a_behavior_starts(tmp_path: Path)
         assert kinds.index(BehaviorStarted) < kinds.index(HyperparametersReported)
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 @pytest.mark.parametrize("is_paused", [False, True])
 def test_change_is_published_with_its_step_and_used_from_the_next_update_on(
     tmp_path: Path, threaded: bool, is_paused: bool

@@ -22,7 +22,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.packages import MAZE, PATCHES, Packages
-from tests.running.runs import ENDLESS, behavior, configuration, ending, equal, live, run_to_end, tensors_of
+from tests.running.runs import ENDLESS, THREADED, behavior, configuration, ending, equal, live, run_to_end, tensors_of
 
 BROKEN = """
 from rl_tui.engine.learning.ppo.settings import PPOSettings
@@ -92,7 +92,7 @@ def test_a_learned_reward_is_reported_saved_and_resumed(tmp_path: Path) -> None:
     assert all(equal({name: own[0][name]}, {name: own[1][name]}) for name in own[0] if ".target." in name)
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 @pytest.mark.parametrize("kind", ["reward_signals", "trainers"])
 def test_a_plug_in_that_fails_ends_its_behavior_alone(kind: str, threaded: bool, tmp_path: Path) -> None:
     broken = behavior(trainer_type="broken") if kind == "trainers" else rewarded("broken")
@@ -112,7 +112,7 @@ def test_a_plug_in_that_fails_ends_its_behavior_alone(kind: str, threaded: bool,
     assert tensors_of(newest(run))
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_a_plug_in_that_raises_what_ctrl_c_does_fails_like_any_other(
     threaded: bool, packages: Packages, tmp_path: Path
 ) -> None:
@@ -127,7 +127,7 @@ def test_a_plug_in_that_raises_what_ctrl_c_does_fails_like_any_other(
     assert tensors_of(newest(run))
 
 
-@pytest.mark.parametrize("trainer", ["ppo", "sac"])
+@pytest.mark.parametrize("trainer", ["ppo", pytest.param("sac", marks=pytest.mark.slow)])
 def test_an_encoder_learns_is_saved_and_resumed(trainer: str, packages: Packages, tmp_path: Path) -> None:
     packages.install("patches", PATCHES, encoders="patches = patches:PatchSettings")
     network = {**SMALL, "vis_encode_type": "patches", "encoder_settings": {"side": 8}}
@@ -157,7 +157,7 @@ def test_an_environment_is_trained_in_worker_processes(packages: Packages, tmp_p
     assert "size: 3\n    masked: true" in (run.folder / "configuration.yaml").read_text()
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
@@ -253,7 +253,7 @@ def test_a_trainer_that_cannot_load_its_state_has_its_line(packages: Packages, t
         SavedRun(first.folder).play(EvaluationRequest(episodes=1, seed=1, ways=("greedy",)))
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_a_trainer_that_cannot_be_rolled_back_ends_and_is_not_saved_as_it_is_then(
     threaded: bool, packages: Packages, tmp_path: Path
 ) -> None:

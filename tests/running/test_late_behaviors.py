@@ -33,7 +33,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.storage.checkpoint_format import read
 from tests.running.growing import RELEASE
-from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, live, run_to_end, tensors_of
+from tests.running.runs import ENDLESS, THREADED, LiveRun, behavior, configuration, ending, live, run_to_end, tensors_of
 
 GROWING = "tests.running.growing:Growing"
 
@@ -99,7 +99,7 @@ def test_default_settings_that_are_not_supported_end_the_run_once_a_behavior_nee
     assert "default_settings.init_path: starting from a PyTorch file" in ending(run).reason
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_behavior_without_settings_ends_the_run_with_the_others_saved(tmp_path: Path, threaded: bool) -> None:
     run = run_to_end(growing(tmp_path, at=60, behaviors={"Left": behavior(threaded=threaded, max_steps=ENDLESS)}))
     assert run.launch.exit_code == 2
@@ -132,7 +132,7 @@ def test_behavior_without_settings_stops_every_environment_of_the_run(tmp_path: 
     assert {event.behavior for event in run.of(CheckpointSaved)} == {"Left", "Pole"}
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_late_behavior_obeys_commands_and_resumes_where_it_stopped(tmp_path: Path, threaded: bool) -> None:
     behaviors = {name: behavior(threaded=threaded, max_steps=ENDLESS) for name in ("Left", "Right")}
     with live(growing(tmp_path, behaviors=behaviors)) as run:
@@ -188,7 +188,7 @@ def test_checkpoint_that_a_late_behavior_is_to_start_from_must_be_there_at_the_s
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_late_behavior_that_diverged_is_rolled_back_and_appears_again(tmp_path: Path, threaded: bool) -> None:
     """New environments have not met it yet. The other behavior has finished, and acts on."""
     RELEASE.clear()

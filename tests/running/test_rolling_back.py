@@ -33,7 +33,7 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.checkpoint_format import read
 from tests.running import environments
-from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, equal, live
+from tests.running.runs import ENDLESS, THREADED, LiveRun, behavior, configuration, equal, live
 
 
 def endless(folder: Path, resume: bool = False, **changes: Any) -> RunConfig:
@@ -66,14 +66,21 @@ def names(folder: Path) -> set[str]:
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")
-@pytest.mark.parametrize("threaded", [False, True])
-@pytest.mark.parametrize("reward", [3e38, 1e39])
+@pytest.mark.parametrize(
+    ("reward", "threaded"),
+    [
+        (3e38, False),
+        (1e39, True),
+        pytest.param(3e38, True, marks=pytest.mark.slow),
+        pytest.param(1e39, False, marks=pytest.mark.slow),
+    ],
+)
 def test_behavior_that_diverged_waits_to_be_rolled_back_where_a_user_watches(
     tmp_path: Path, threaded: bool, reward: float
 ) -> None:
     """3e38: the loss is no number; 1e39: the reward itself, and with it the environment is refused."""
     environments.RELEASE.clear()
-    settings = behavior(max_steps=1024, checkpoint_interval=64, threaded=threaded)
+    settings = behavior(max_steps=768, checkpoint_interval=128, threaded=threaded)
     kwargs = {"env_kwargs": {"reward": reward}, "num_envs": 1}
     config = configuration(tmp_path, {"Walker": settings}, "tests.running.environments:Diverging", env_settings=kwargs)
     with live(config) as run:
@@ -88,14 +95,14 @@ def test_behavior_that_diverged_waits_to_be_rolled_back_where_a_user_watches(
         assert run.wait() == 0, run.recent_events()
         states = [event.state for event in run.of(BehaviorStateChanged)]
         assert states == ["training", "failed", "training", "finished"]
-        assert 1024 <= run.of(CheckpointSaved)[-1].step < 1024 + 64
+        assert 768 <= run.of(CheckpointSaved)[-1].step < 768 + 64
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")
 @pytest.mark.parametrize("leaves", ["stop", "unwatched"])
 def test_behavior_that_is_not_rolled_back_ends_the_run_as_before(tmp_path: Path, leaves: str) -> None:
     environments.RELEASE.clear()
-    settings = behavior(max_steps=1024, checkpoint_interval=64)
+    settings = behavior(max_steps=768, checkpoint_interval=128)
     config = configuration(
         tmp_path, {"Walker": settings}, "tests.running.environments:Diverging", env_settings={"num_envs": 1}
     )
@@ -109,8 +116,15 @@ def test_behavior_that_is_not_rolled_back_ends_the_run_as_before(tmp_path: Path,
         assert run.wait() == 5
 
 
-@pytest.mark.parametrize("threaded", [False, True])
-@pytest.mark.parametrize("is_paused", [False, True])
+@pytest.mark.parametrize(
+    ("is_paused", "threaded"),
+    [
+        (False, False),
+        (True, True),
+        pytest.param(False, True, marks=pytest.mark.slow),
+        pytest.param(True, False, marks=pytest.mark.slow),
+    ],
+)
 def test_training_goes_on_from_the_checkpoint_and_what_is_newer_is_set_aside(
     tmp_path: Path, threaded: bool, is_paused: bool
 ) -> None:
@@ -146,7 +160,7 @@ def test_training_goes_on_from_the_checkpoint_and_what_is_newer_is_set_aside(
         assert run.wait_for(BehaviorStarted).step == step_of(again)
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_everything_learned_is_as_in_the_checkpoint(tmp_path: Path, threaded: bool) -> None:
     changes: dict[str, Any] = {"network_settings__normalize": True, "normalize_reward": True}
     with live(endless(tmp_path, threaded=threaded, **changes)) as run:
@@ -163,7 +177,7 @@ def test_everything_learned_is_as_in_the_checkpoint(tmp_path: Path, threaded: bo
         assert run.of(CheckpointSaved)[-1].mean_return is None, "recent episodes are of the given-up policy"
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_steps_count_on_from_the_checkpoint_and_never_go_back_otherwise(tmp_path: Path, threaded: bool) -> None:
     with live(endless(tmp_path, threaded=threaded)) as run:
         first = saved(run)

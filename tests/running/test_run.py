@@ -36,7 +36,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.event_log import read_events
-from tests.running.runs import behavior, configuration, ending, equal, live, run_to_end, tensors_of
+from tests.running.runs import THREADED, behavior, configuration, ending, equal, live, run_to_end, tensors_of
 from tests.sampling.returning import ERRORS
 
 ML_AGENTS_TAGS = {
@@ -57,7 +57,7 @@ OUR_TAGS = {"Policy/KL Divergence", "Policy/Clip Fraction"}
 LAG_TAG = "Policy/Version Lag"  # with `threaded` only
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_a_rank_that_is_lost_ends_the_run_with_everything_saved(
     threaded: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -166,7 +166,7 @@ def test_events_describe_the_run_in_order_and_are_in_its_file(tmp_path: Path) ->
     assert run.of(ProgressReported)[-1].step == run.of(CheckpointSaved)[-1].step
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_curves_have_the_tags_of_ml_agents(tmp_path: Path, threaded: bool) -> None:
     run = run_to_end(configuration(tmp_path, {"Walker": behavior(threaded=threaded)}))
     (path,) = (run.folder / "Walker").glob("events.out.tfevents.*")
@@ -235,7 +235,7 @@ def test_run_whose_disk_does_not_answer_ends_with_7(tmp_path: Path, monkeypatch:
         answers.set()
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_nothing_that_learned_outlives_its_run(threaded: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without help of the garbage collector, which no longer looks at what is there when training starts."""
     made: list[weakref.ref[object]] = []

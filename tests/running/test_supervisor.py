@@ -42,6 +42,7 @@ from tests.running import environments
 from tests.running.runs import (
     DEADLINE_SECONDS,
     ENDLESS,
+    THREADED,
     LiveRun,
     behavior,
     configuration,
@@ -228,7 +229,7 @@ def test_the_place_of_a_traceback_is_logged_before_the_end(tmp_path: Path, monke
     assert "the wheels came off" in output.read_text()
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_step_that_hangs_in_this_process_is_named_saved_and_left(tmp_path: Path, threaded: bool) -> None:
     config = configuration(
         tmp_path,
@@ -335,7 +336,7 @@ def test_loss_that_is_not_finite_names_the_observation_that_is_too_large(
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_loss_that_is_not_finite_ends_its_behavior_at_its_last_finite_state(tmp_path: Path, threaded: bool) -> None:
     config = configuration(
         tmp_path,
@@ -354,7 +355,7 @@ def test_loss_that_is_not_finite_ends_its_behavior_at_its_last_finite_state(tmp_
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_behavior_that_fails_is_saved_at_once_while_others_of_its_environment_train(
     tmp_path: Path, threaded: bool
 ) -> None:
@@ -389,7 +390,7 @@ def test_behavior_that_finishes_first_is_saved_at_once_and_goes_on_acting(tmp_pa
     assert len(saved(run, "Left")) == len(saved(run, "Right")) == 1
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_mistake_of_ours_stops_the_run_with_everything_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threaded: bool
 ) -> None:

@@ -24,7 +24,7 @@ from rl_tui.engine.session.messages import (
     PolicyExported,
     Stop,
 )
-from tests.running.runs import ENDLESS, behavior, block, configuration, live, run_to_end
+from tests.running.runs import ENDLESS, THREADED, behavior, block, configuration, live, run_to_end
 
 INTERVALS = st.integers(1, 50)
 STARTS = st.integers(0, 300)
@@ -180,7 +180,7 @@ def test_returns_are_not_kept_for_summaries_that_never_come() -> None:
     assert reporter.mean_return == 6.0, "checkpoints are still ranked"
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_speed_is_logged_and_part_of_the_next_summary(threaded: bool, tmp_path: Path) -> None:
     walker = behavior(throughput_interval=100, summary_freq=256, threaded=threaded)
     run = run_to_end(configuration(tmp_path, {"Walker": walker}))

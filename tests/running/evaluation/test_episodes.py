@@ -50,6 +50,7 @@ from tests.running.environments import Pair, Uneven
 from tests.running.runs import (
     DEADLINE_SECONDS,
     ENDLESS,
+    THREADED,
     behavior,
     configuration,
     ending,
@@ -216,7 +217,7 @@ def test_resumed_run_counts_on_from_its_step(tmp_path: Path) -> None:
     assert 400 <= run.of(EvaluationReported)[0].step < 400 + 128
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_run_answers_while_it_evaluates_and_a_stop_ends_that(
     tmp_path: Path, threaded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,7 +263,7 @@ def test_failed_environment_ends_evaluation_and_training_goes_on(tmp_path: Path)
     assert run.of(CheckpointSaved)[-1].mean_return is not None, "training's own episodes rank checkpoints then"
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_evaluation_that_hangs_ends_its_behavior_with_what_it_learned(tmp_path: Path, threaded: bool) -> None:
     config = configuration(
         tmp_path,
@@ -282,7 +283,7 @@ def test_evaluation_that_hangs_ends_its_behavior_with_what_it_learned(tmp_path: 
     assert ending(run).state == "failed"
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", THREADED)
 def test_behaviors_that_share_an_environment_are_evaluated(threaded: bool, tmp_path: Path) -> None:
     results = []
     for is_evaluated in (False, True):

@@ -63,6 +63,7 @@ def train(folder: Path, beta: float, **changes: Any) -> LiveRun:
     return run
 
 
+@pytest.mark.slow
 def test_run_and_its_resumed_rest_are_one_run(tmp_path: Path) -> None:
     run = train(tmp_path, 0.01)
     from mlflow.tracking import MlflowClient
