@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import pytest
 
 
 def check_file(path: Path, text: str) -> None:
@@ -12,8 +15,10 @@ def check_file(path: Path, text: str) -> None:
     if os.environ.get("UPDATE_SNAPSHOTS"):
         path.write_text(text)
     assert path.exists(), f"{path} is missing: run the test with UPDATE_SNAPSHOTS=1 and look at the file"
-    hint = f"the text differs from {path}: UPDATE_SNAPSHOTS=1 writes it again"
-    assert text.splitlines() == path.read_text().splitlines(), hint
+    expected, found = path.read_text().splitlines(), text.splitlines()
+    difference = "\n".join(difflib.unified_diff(expected, found, str(path), "found", lineterm=""))
+    if difference:
+        pytest.fail(f"{difference}\n\nUPDATE_SNAPSHOTS=1 writes the file again", pytrace=False)
 
 
 def catalog(sections: Mapping[str, Iterable[tuple[str, Iterable[str]]]]) -> str:

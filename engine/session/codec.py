@@ -28,7 +28,7 @@ def decode(line: str) -> Envelope:
     """The envelope that `encode` wrote. Raises ValueError on anything else, also on another schema version."""
     try:
         body = json.loads(line)
-    except RecursionError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"not an event: {line[:80]!r}") from error
     if not isinstance(body, dict) or body.get("v") != SCHEMA_VERSION:
         raise ValueError(f"not an event of schema version {SCHEMA_VERSION}: {line[:80]!r}")

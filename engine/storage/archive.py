@@ -55,12 +55,12 @@ class Archive:
             if os.path.isfile(path) or any(os.path.isfile(path / file) for file in RUN_FILES):
                 return path
         if os.path.isdir(name):
-            raise ConfigError(f"{name}: this folder holds no run, expected {EVENTS} in it")
+            raise ConfigError(f"{name}: no run in this folder: it has no {EVENTS}")
         from rl_tui.engine.config.diagnostics import suggest  # takes 20 ms; a list of runs does not need it
 
         known = [run.run_id for run in self.runs()]
         where = f"no such run in {self.results_dir}, and no such path."
-        raise ConfigError(f"{name}: {where}{suggest(name, known) or ' `rl-tui ls` lists the runs.'}")
+        raise ConfigError(f"{name}: {where}{suggest(name, known) or ' `rl-tui ls` lists the runs'}")
 
     def events(self, name: str) -> Iterator[Envelope]:
         """Every event of the run, oldest first. Raises ConfigError at the line that cannot be read."""
@@ -132,7 +132,7 @@ class Archive:
                 os.close(lock)
         except BlockingIOError as error:
             raise RunBusyError(
-                f"{folder}: a process has just started to write to this run. Nothing was removed."
+                f"{folder}: a process has just started to write to this run. Nothing was removed"
             ) from error
         except OSError as error:
             raise _removal_error(folder, error) from error
@@ -172,15 +172,15 @@ def _changed_at(summary: RunSummary) -> float:
 
 def _require_removable(folder: Path) -> None:
     if folder.is_symlink():
-        raise ConfigError(f"{folder}: a link, expected a run's own folder. Nothing was removed.")
+        raise ConfigError(f"{folder}: must be a run's own folder, got a link. Nothing was removed")
     process = writing_process(folder)
     if process is not None:
-        raise RunBusyError(f"{folder}: process {process} is writing to this run. Nothing was removed.")
+        raise RunBusyError(f"{folder}: another process ({process}) is writing to this run. Nothing was removed")
     owner = owner_of(folder)
     if owner == "none":
-        raise ConfigError(f"{folder}: no run in it. Nothing was removed.")
+        raise ConfigError(f"{folder}: no run in it. Nothing was removed")
     if owner != "rl-tui":
-        raise ConfigError(f"{foreign_text(folder, owner)}. Nothing was removed.")
+        raise ConfigError(f"{foreign_text(folder, owner)}. Nothing was removed")
 
 
 def _removal_error(folder: Path, error: OSError) -> ConfigError:

@@ -164,8 +164,9 @@ class RunFolder:
             make_folders(self.run_logs, self._disk)
         except OSError as error:
             self.close()
-            reason = f"{error.strerror} ({error.filename}). --results-dir must be a writable folder."
-            raise ConfigError(f"cannot create the run folder {self.path}: {reason}") from error
+            reason = f"{error.strerror}: {error.filename}"
+            text = f"{self.path}: cannot be created ({reason}). --results-dir must be a writable folder"
+            raise ConfigError(text) from error
         return done
 
     def require_startable(self, resume: bool, force: bool, *, or_start: bool = False) -> None:
@@ -181,9 +182,9 @@ class RunFolder:
         """Raise ConfigError naming `flag`, for example --initialize-from, unless the folder holds a run of rl-tui."""
         owner = owner_of(self.path)
         if owner == "none":
-            raise ConfigError(f"{flag}: no run in {self.path}.")
+            raise ConfigError(f"{flag}: no run in {self.path}")
         if owner != "rl-tui":
-            raise ConfigError(f"{flag} {self.run_id}: {foreign_text(self.path, owner)}.")
+            raise ConfigError(f"{flag} {self.run_id}: {foreign_text(self.path, owner)}")
 
     def discard(self) -> None:
         """Remove the folder if `open` created it, after a run that could not start."""
@@ -251,7 +252,7 @@ class RunFolder:
         run_id = newest_run_id(self.results_dir, self.run_id)
         if run_id is None:
             where = f"no run of {self.run_id} in {self.results_dir}"
-            raise ConfigError(f"{self._resumes_by}: {where}. Name one with --run-id, or remove {self._resume}.")
+            raise ConfigError(f"{self._resumes_by}: {where}. Name one with --run-id, or remove {self._resume}")
         self._use_id(run_id)
 
     def _use_id(self, run_id: str) -> None:
@@ -266,10 +267,10 @@ class RunFolder:
         if self.path.exists() and not existed:
             raise ConfigError(f"{self.path}: must be a folder, got a file")
         if resume and not existed:
-            raise ConfigError(f"{self._resumes_by}: no run in {self.path}. Remove {self._resume} to start a new one.")
+            raise ConfigError(f"{self._resumes_by}: no run in {self.path}. Remove {self._resume} to start a new one")
         owner = owner_of(self.path)
         if owner in ("ML-Agents", "other"):
-            raise ConfigError(f"{foreign_text(self.path, owner)}. Nothing in it was changed: choose another --run-id.")
+            raise ConfigError(f"{foreign_text(self.path, owner)}. Nothing in it was changed: choose another --run-id")
         self._require_own_files()
         if owner == "none" or resume or accepts_run:
             return ()
@@ -277,7 +278,7 @@ class RunFolder:
         if has_learned(self.path):
             raise ConfigError(
                 f"{self.path} holds an earlier run. Continue it with --resume, replace it with --force, or choose"
-                " another --run-id."
+                " another --run-id"
             )
         return (f"{self.path}: its earlier run ended before it learned anything and is replaced",)
 
@@ -288,10 +289,7 @@ class RunFolder:
         of_behaviors = [entry / name for entry in self.path.glob("*") for name in folders]
         for path in (*own, *self.run_logs.glob("*"), *of_behaviors):
             if kind := _kind_of_stranger(path):
-                raise ConfigError(
-                    f"{path}: must be a file or folder of the run itself, got {kind}. Links inside a run's folder are"
-                    " not followed."
-                )
+                raise ConfigError(f"{path}: must be a file or folder of the run itself, got {kind}")
 
     def _require_idle(self) -> None:
         """Raise RunBusyError while a process writes here."""
@@ -317,7 +315,7 @@ class RunFolder:
             return RunBusyError(f"{self.path}: {text}")
         return RunBusyError(
             f"{self.path}: another process ({process}) is writing to this run. Stop it, watch it with `rl-tui"
-            f" replay {self.run_id}`, or choose another --run-id."
+            f" replay {self.run_id}`, or choose another --run-id"
         )
 
     def _sweep(self) -> None:

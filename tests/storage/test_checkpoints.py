@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -206,7 +207,7 @@ def test_only_its_own_checkpoints_have_newer_ones(tmp_path: Path) -> None:
     assert store.newer_than(paths[1]) == ()
     theirs = other.save(5, a_state(), None, "interval")
     for path in (theirs, store.folder, store.folder / "Walker-6", store.folder / ".." / "checkpoints" / "Walker-5"):
-        with pytest.raises(CheckpointError, match="not a checkpoint of Walker; those are in"):
+        with pytest.raises(CheckpointError, match=re.escape(str(path))):
             store.newer_than(path)
 
 
@@ -238,15 +239,15 @@ def test_a_damaged_newest_is_skipped_with_its_reason(tmp_path: Path) -> None:
     newest = store.newest_valid()
     assert newest.path == store.folder / "Walker-1"
     assert len(newest.skipped) == 2
-    assert f"Walker-3/{MANIFEST}: cannot be read (No such file or directory)" in newest.skipped[0]
-    assert f"Walker-2/{TENSORS}: must have" in newest.skipped[1]
+    assert f"Walker-3/{MANIFEST}: " in newest.skipped[0]
+    assert f"Walker-2/{TENSORS}: " in newest.skipped[1]
 
 
 def test_when_none_is_valid_the_reasons_are_listed(tmp_path: Path) -> None:
     store = a_store(tmp_path)
     for step in (1, 2):
         (store.save(step, a_state(), None, "interval") / STATE).write_text("{}")
-    with pytest.raises(CheckpointError, match=r"no checkpoint is valid(.|\n)*Walker-2(.|\n)*Walker-1"):
+    with pytest.raises(CheckpointError, match=rf"Walker-2/{STATE}(.|\n)*Walker-1/{STATE}"):
         store.newest_valid()
 
 
@@ -290,18 +291,18 @@ def test_sweeping_removes_links_without_following_them(tmp_path: Path) -> None:
 def test_a_state_that_is_not_finite_is_never_published(tmp_path: Path, number: float) -> None:
     store = a_store(tmp_path)
     store.save(1, a_state(1.0), None, "interval")
-    with pytest.raises(NonFiniteError, match=r"Walker-2: not written, tensor policy.weight: 6 of 6 numbers"):
+    with pytest.raises(NonFiniteError, match=r"Walker-2: .* policy.weight: 6 of 6 "):
         store.save(2, a_state(number), None, "interval")
-    with pytest.raises(NonFiniteError, match=r"values.a\[1\].b is NaN"):
+    with pytest.raises(NonFiniteError, match=r"values.a\[1\].b "):
         store.save(2, State({}, {"a": [1.0, {"b": number}]}), None, "interval")
     assert os.listdir(store.folder) == ["Walker-1"]
 
 
 def test_an_array_that_cannot_be_written_is_refused_before_anything_is(tmp_path: Path) -> None:
     store = a_store(tmp_path)
-    with pytest.raises(CheckpointError, match=r"not written, .*complex128"):
+    with pytest.raises(CheckpointError, match=r"Walker-1: .*complex128"):
         store.save(1, State({"spectrum": np.zeros(3, np.complex128)}), None, "asked")
-    with pytest.raises(CheckpointError, match="must be a safetensors file"):
+    with pytest.raises(CheckpointError, match=TENSORS):
         store.save(1, State({"__metadata__": np.zeros(3)}), None, "asked")
     assert os.listdir(store.folder) == []
 
@@ -309,7 +310,7 @@ def test_an_array_that_cannot_be_written_is_refused_before_anything_is(tmp_path:
 def test_another_behaviors_checkpoint_is_not_taken(tmp_path: Path) -> None:
     path = a_store(tmp_path).save(1, a_state(), None, "interval")
     other = CheckpointStore(path.parent, "Crawler", 5)
-    with pytest.raises(CheckpointError, match="must be of behavior 'Crawler', got 'Walker'"):
+    with pytest.raises(CheckpointError, match=r"Crawler.*Walker"):
         other.load(path)
 
 
@@ -325,7 +326,7 @@ def test_a_checkpoint_of_another_program_version_loads_and_says_so(tmp_path: Pat
 def test_a_checkpoint_of_another_format_is_refused_by_number(tmp_path: Path) -> None:
     path = a_store(tmp_path).save(1, a_state(), None, "interval")
     rewrite_state(path, format_version=2)
-    with pytest.raises(CheckpointError, match="format version must be 1, got 2"):
+    with pytest.raises(CheckpointError, match=f"{STATE}: .* 1, got 2"):
         a_store(tmp_path).load(path)
 
 
@@ -392,32 +393,19 @@ def test_a_name_that_cannot_name_a_file_gets_a_slug_inside_the_folder(tmp_path: 
     assert os.listdir(tmp_path) == ["checkpoints"]
 
 
-def test_keys_that_differ_are_all_named() -> None:
-    expected = {"a": np.zeros(3, np.float32), "b": np.zeros((2, 2), np.float32), "c": np.zeros(1, np.float32)}
-    found = {"b": np.zeros((2, 3), np.float32), "c": np.zeros(1, np.float64), "d": np.zeros(4, np.int64)}
-    with pytest.raises(CheckpointError) as caught:
-        require_same_keys(expected, found)
-    assert str(caught.value).splitlines()[1:] == [
-        "  missing: a float32[3]",
-        "  unexpected: d int64[4]",
-        "  b: must be float32[2, 2], got float32[2, 3]",
-        "  c: must be float32[1], got float64[1]",
-    ]
-    require_same_keys(expected, dict(expected))
-
-
-def test_only_the_first_of_many_differences_are_named() -> None:
-    with pytest.raises(CheckpointError, match=r"(\n  missing: .*){6}\n  and 14 further arrays$"):
-        require_same_keys({f"a{number}": np.zeros(1) for number in range(20)}, {})
+def test_same_keys_are_no_difference() -> None:
+    """All that can differ is in the catalog of messages."""
+    arrays = {"a": np.zeros(3, np.float32), "b": np.zeros((2, 2), np.float32)}
+    require_same_keys(arrays, dict(arrays))
 
 
 def test_a_folder_that_cannot_be_made_is_a_checkpoint_error(tmp_path: Path) -> None:
     (tmp_path / "Walker").write_text("a file where the folder should be")
-    with pytest.raises(CheckpointError, match="not written"):
+    with pytest.raises(CheckpointError, match="Walker/checkpoints: "):
         a_store(tmp_path).save(1, a_state(), None, "interval")
 
 
 def test_a_file_in_the_folders_place_cannot_be_read_as_checkpoints(tmp_path: Path) -> None:
     (tmp_path / "checkpoints").write_text("")
-    with pytest.raises(CheckpointError, match="cannot be read"):
+    with pytest.raises(CheckpointError, match="/checkpoints: "):
         CheckpointStore(tmp_path / "checkpoints", "Walker", 5).newest_valid()

@@ -54,18 +54,18 @@ def refused(folder: Path, expected: str) -> None:
 
 
 def test_a_run_of_ml_agents_is_left_as_it_is(tmp_path: Path) -> None:
-    refused(ml_agents_run(tmp_path / "ball"), "holds a run of ML-Agents")
+    refused(ml_agents_run(tmp_path / "ball"), "of ML-Agents")
 
 
 def test_ml_agents_own_sample_run_is_left_as_it_is(tmp_path: Path) -> None:
     if "MLAGENTS_DATA" not in os.environ:
         pytest.skip("MLAGENTS_DATA does not name the folder of ML-Agents' sample files")
     sample = Path(os.environ["MLAGENTS_DATA"], "results/first3DBallRun")
-    refused(Path(shutil.copytree(sample, tmp_path / "ball")), "holds a run of ML-Agents")
+    refused(Path(shutil.copytree(sample, tmp_path / "ball")), "of ML-Agents")
 
 
 def test_a_run_of_ml_agents_that_was_killed_is_known_by_its_checkpoints(tmp_path: Path) -> None:
-    refused(write(tmp_path / "ball", Ball__Ball100DOTpt="pickle"), "holds a run of ML-Agents")
+    refused(write(tmp_path / "ball", Ball__Ball100DOTpt="pickle"), "of ML-Agents")
 
 
 def test_ml_agents_run_in_a_folder_of_ours_is_left_as_it_is(tmp_path: Path) -> None:
@@ -73,12 +73,12 @@ def test_ml_agents_run_in_a_folder_of_ours_is_left_as_it_is(tmp_path: Path) -> N
     with RunFolder(tmp_path, "ball") as folder:
         folder.open()
         folder.events.write_text('{"v": 1, "n": 1}\n')
-    refused(ml_agents_run(folder.path), "holds a run of ML-Agents")
+    refused(ml_agents_run(folder.path), "of ML-Agents")
 
 
 def test_a_folder_with_a_users_own_files_is_left_as_it_is(tmp_path: Path) -> None:
     folder = write(tmp_path / "thesis", chapterDOTtex="\\section", figures__oneDOTpng="", eventsDOTjsonl="[1]\n")
-    refused(folder, r"holds other files than those of a run of rl-tui \(chapter.tex, events.jsonl, figures\)")
+    refused(folder, r"\(chapter.tex, events.jsonl, figures\)")
 
 
 def test_many_files_are_not_all_named(tmp_path: Path) -> None:
@@ -86,8 +86,11 @@ def test_many_files_are_not_all_named(tmp_path: Path) -> None:
 
 
 def test_a_lock_of_another_program_makes_no_run_of_a_folder(tmp_path: Path) -> None:
-    refused(write(tmp_path / "daemon", runDOTlock="4711\n", stateDOTdb="rows"), "holds other files")
-    refused(write(tmp_path / "server", runDOTlock="4711\n", configurationDOTyaml="port: 80"), "holds other files")
+    refused(write(tmp_path / "daemon", runDOTlock="4711\n", stateDOTdb="rows"), r"\(run.lock, state.db\)")
+    refused(
+        write(tmp_path / "server", runDOTlock="4711\n", configurationDOTyaml="port: 80"),
+        r"\(configuration.yaml, run.lock\)",
+    )
 
 
 def test_a_whole_run_refuses_with_exit_code_2_and_touches_nothing(tmp_path: Path) -> None:
@@ -97,7 +100,7 @@ def test_a_whole_run_refuses_with_exit_code_2_and_touches_nothing(tmp_path: Path
         settings = {"resume": resume, "force": force}
         run = run_to_end(configuration(tmp_path, {"Line": behavior()}, checkpoint_settings=settings))
         assert ending(run).exit_code == 2
-        assert "holds a run of ML-Agents" in ending(run).reason
+        assert "of ML-Agents" in ending(run).reason
         assert picture(tmp_path) == before
 
 
@@ -140,12 +143,12 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_starts_from_scratch_a
     run = run_to_end(config)
     assert run.launch.exit_code == 0
     said = [event.message for event in run.of(LogEmitted) if event.level == "warning"]
-    assert said == ["no checkpoint to resume from: this behavior starts over"]
+    assert len(said) == 1
 
 
 @pytest.mark.parametrize(
     ("make", "expected"),
-    [(ml_agents_run, "holds a run of ML-Agents"), (lambda path: write(path, a="b"), r"holds other files .* \(a\)")],
+    [(ml_agents_run, "of ML-Agents"), (lambda path: write(path, a="b"), r"\(a\)")],
 )
 def test_nothing_is_initialized_from_another_programs_folder(tmp_path: Path, make, expected: str) -> None:
     make(tmp_path / "other")
@@ -162,7 +165,7 @@ def test_a_run_that_has_learned_something_is_only_replaced_with_force(tmp_path: 
     folder = write(tmp_path / "walk", runDOTlock="4711\n", configurationDOTyaml=CONFIGURED)
     (folder / left).parent.mkdir(parents=True, exist_ok=True)
     (folder / left).write_text("learned")
-    with pytest.raises(ConfigError, match="holds an earlier run"):
+    with pytest.raises(ConfigError, match=f"^{folder} .*--force"):
         RunFolder(tmp_path, "walk").open()
 
 
@@ -174,7 +177,7 @@ def test_a_run_that_has_reported_summaries_is_only_replaced_with_force(tmp_path:
     for policy in [*run.folder.glob("*.onnx"), *run.folder.glob("*/*.onnx")]:
         policy.unlink()
     before = picture(run.folder)
-    assert "holds an earlier run" in ending(run_to_end(config)).reason
+    assert "--force" in ending(run_to_end(config)).reason
     assert picture(run.folder) == before
 
 
@@ -186,8 +189,7 @@ def test_a_run_that_failed_before_its_first_step_is_tried_again_without_force(tm
     assert not list(run.folder.rglob("*.onnx"))
     again = run_to_end(configuration(tmp_path, {"Line": behavior()}))
     assert again.launch.exit_code == 0
-    said = [event.message for event in again.of(LogEmitted) if "and is replaced" in event.message]
-    assert said == [f"{run.folder}: its earlier run ended before it learned anything and is replaced"]
+    assert [event for event in again.of(LogEmitted) if event.message.startswith(f"{run.folder}: ")]
 
 
 def test_a_run_without_a_checkpoint_starts_again_from_its_initial_one(tmp_path: Path) -> None:
@@ -197,7 +199,7 @@ def test_a_run_without_a_checkpoint_starts_again_from_its_initial_one(tmp_path: 
     settings = {"Line": behavior(init_path=initial)}
     run = run_to_end(configuration(tmp_path, settings, checkpoint_settings={"resume": True}))
     said = [event.message for event in run.of(LogEmitted) if event.source == "Line" and event.level != "debug"]
-    assert said[:2] == ["no checkpoint to resume from: this behavior starts over", f"loaded {initial}"]
+    assert said[1] == f"loaded {initial}"
 
 
 def test_what_a_killed_process_was_writing_is_swept_by_the_next_writer_alone(tmp_path: Path) -> None:
@@ -224,7 +226,7 @@ def test_a_results_folder_that_cannot_be_made_is_named_with_its_reason(tmp_path:
             paths = {"results_dir": str(results), **settings}
             run = run_to_end(configuration(tmp_path, {"Line": behavior()}, checkpoint_settings=paths))
             assert ending(run).exit_code == 2
-            assert "--results-dir must be a writable folder" in ending(run).reason
+            assert "--results-dir" in ending(run).reason
 
 
 WANDERING = """
@@ -276,7 +278,7 @@ def test_a_link_inside_a_runs_folder_is_refused_and_not_written_through(
     for resume, force in FLAGS:
         with (
             RunFolder(tmp_path, "walk") as run,
-            pytest.raises(ConfigError, match=f"{name}: must be .* got a link"),
+            pytest.raises(ConfigError, match=f"^{run.path}/{name}: "),
         ):
             run.open(resume, force)
         assert picture(tmp_path) == before
@@ -285,4 +287,4 @@ def test_a_link_inside_a_runs_folder_is_refused_and_not_written_through(
 def test_a_lock_that_is_a_link_makes_no_run_of_a_folder(tmp_path: Path) -> None:
     folder = write(tmp_path / "walk", configurationDOTyaml=CONFIGURED)
     (folder / "run.lock").symlink_to(write(tmp_path / "elsewhere", kept="4711\n") / "kept")
-    refused(folder, "holds other files")
+    refused(folder, r"\(configuration.yaml, run.lock\)")

@@ -63,7 +63,7 @@ def test_an_existing_folder_is_refused_with_three_ways_out(tmp_path: Path) -> No
 
 
 def test_resuming_needs_the_folder(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"--resume: no run in .*first. Remove --resume"):
+    with pytest.raises(ConfigError, match=r"^--resume: .*first"):
         RunFolder(tmp_path, "first").open(resume=True)
     assert os.listdir(tmp_path) == []
 
@@ -72,20 +72,18 @@ def test_resuming_that_a_file_asks_for_is_named_as_it_stands_there(tmp_path: Pat
     """Also where a flag names the run; a flag that says the same comes first."""
     text = f"behaviors: {{A: {{}}}}\ncheckpoint_settings: {{resume: true, run_id: first, results_dir: {tmp_path}}}\n"
     of_file = parse_config(text.encode(), "c.yaml")
-    with pytest.raises(
-        ConfigError, match=r"^c.yaml:2:23: checkpoint_settings.resume: no run .*Remove resume: true to "
-    ):
+    with pytest.raises(ConfigError, match=r"^c.yaml:2:23: checkpoint_settings.resume: .*first.* resume: true "):
         RunFolder.of(of_file).open(resume=True)
     by_flag = parse_config(text.encode(), "c.yaml", {"checkpoint_settings.resume": True})
-    with pytest.raises(ConfigError, match=r"^--resume: no run in .* Remove --resume to start a new one"):
+    with pytest.raises(ConfigError, match=r"^--resume: .*first.* --resume "):
         RunFolder.of(by_flag).open(resume=True)
 
 
 def test_initializing_needs_a_run(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--initialize-from: no run in"):
+    with pytest.raises(ConfigError, match=r"^--initialize-from: "):
         RunFolder(tmp_path, "first").require_exists("--initialize-from")
     (tmp_path / "first").mkdir()
-    with pytest.raises(ConfigError, match="--initialize-from: no run in"):
+    with pytest.raises(ConfigError, match=r"^--initialize-from: "):
         RunFolder(tmp_path, "first").require_exists("--initialize-from")
     RunFolder(tmp_path, earlier_run(tmp_path).run_id).require_exists("--initialize-from")
 
@@ -93,13 +91,13 @@ def test_initializing_needs_a_run(tmp_path: Path) -> None:
 def test_a_file_in_the_folders_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "first").write_text("")
     for resume in (False, True):
-        with pytest.raises(ConfigError, match="must be a folder, got a file"):
+        with pytest.raises(ConfigError, match=f"^{tmp_path}/first: "):
             RunFolder(tmp_path, "first").open(resume)
 
 
 def test_a_results_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("")
-    with pytest.raises(ConfigError, match="cannot create the run folder"):
+    with pytest.raises(ConfigError, match=f"^{tmp_path}/results/first: .*--results-dir"):
         RunFolder(tmp_path / "results", "first").open()
 
 
@@ -200,7 +198,7 @@ def test_resume_or_start_is_refused_where_resume_is(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     earlier_run(tmp_path).events.unlink()
     (tmp_path / "first/events.jsonl").symlink_to(tmp_path / "file")
-    for name, reason in {"foreign": "other files.*Nothing", "file": "got a file", "first": "got a link"}.items():
+    for name, reason in {"foreign": "thesis.pdf", "file": "/file: ", "first": "/events.jsonl: "}.items():
         for attempt in (RunFolder.open, RunFolder.require_startable):
             flags = {} if attempt == RunFolder.open else {"resume": False, "force": False}
             with pytest.raises(ConfigError, match=reason):
@@ -214,7 +212,7 @@ def test_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Pat
     path = earlier_run(tmp_path).path / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    with pytest.raises(ConfigError, match=f"{name}: must be a file or folder of the run itself, got a named pipe"):
+    with pytest.raises(ConfigError, match=f"^{path}: "):
         RunFolder(tmp_path, "first").open(resume, force=True)
     assert path.is_fifo()
 
@@ -222,11 +220,11 @@ def test_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Pat
 def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
     with RunFolder(tmp_path, "first") as first:
         first.open()
-        with pytest.raises(RunBusyError, match=r"this process itself is writing to this run: end what does"):
+        with pytest.raises(RunBusyError, match=f"^{first.path}: this process"):
             RunFolder(tmp_path, "first").open(resume=True)
         (first.path / "run.lock").write_text(f"pid 1 on {socket.gethostname()}\n")  # as of another process
         for resume, force in ((False, False), (True, False), (False, True)):
-            with pytest.raises(RunBusyError, match=rf"another process \(pid 1 on {socket.gethostname()}\)"):
+            with pytest.raises(RunBusyError, match=rf"\(pid 1 on {socket.gethostname()}\)"):
                 RunFolder(tmp_path, "first").open(resume, force)
         for attempt in (RunFolder.open, RunFolder.require_startable):
             with pytest.raises(RunBusyError, match="another process"):
@@ -315,7 +313,7 @@ def test_a_behavior_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     with RunFolder(tmp_path, "first") as folder:
         folder.open()
         (folder.path / "Walker").symlink_to(tmp_path / "elsewhere")
-        with pytest.raises(ConfigError, match="got a link"):
+        with pytest.raises(ConfigError, match=f"^{folder.path}/Walker: "):
             folder.add_behavior("Walker")
 
 
@@ -323,7 +321,7 @@ def test_a_file_in_the_place_of_a_behavior_folder_is_refused(tmp_path: Path) -> 
     with RunFolder(tmp_path, "first") as folder:
         folder.open()
         (folder.path / "Walker").write_text("")
-        with pytest.raises(ConfigError, match="Walker: cannot be created"):
+        with pytest.raises(ConfigError, match=f"^{folder.path}/Walker: "):
             folder.add_behavior("Walker")
 
 
@@ -383,11 +381,11 @@ def test_a_broken_status_is_a_warning(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "status.json").write_bytes(content)
     status = read_training_status(tmp_path / "status.json", "2.0")
     assert status.behaviors == {}
-    assert "not a training status" in status.warning
+    assert status.warning.startswith(f"{tmp_path}/status.json: ")
 
 
 def test_a_missing_status_is_a_warning(tmp_path: Path) -> None:
-    assert "No such file" in read_training_status(tmp_path / "status.json", "2.0").warning
+    assert read_training_status(tmp_path / "status.json", "2.0").warning.startswith(f"{tmp_path}/status.json: ")
 
 
 def test_an_unfinished_behavior_has_no_final_checkpoint(tmp_path: Path) -> None:

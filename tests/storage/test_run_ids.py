@@ -110,14 +110,10 @@ def test_each_run_without_a_name_has_its_own_folder_and_resume_continues_the_new
     run = run_to_end(unnamed(tmp_path, max_steps=512, resume=True))
     (started,) = run.of(RunStarted)
     assert (started.run_id, started.resumed) == ("Line-2", True)
-    continued = "resume: true continues Line-2, the newest run of Line; --run-id names another"
-    assert logged(run, "resume: true") == [continued]
+    assert len(logged(run, "resume: true continues Line-2")) == 1
     run = run_to_end(unnamed(tmp_path, "other/Walker.yaml", resume=True))
     assert run.launch.exit_code == 2
-    assert re.match(
-        r"other/Walker.yaml:\d+:\d+: checkpoint_settings.resume: no run of Walker in .*, or remove resume: true.$",
-        ending(run).reason,
-    )
+    assert re.match(r"other/Walker.yaml:\d+:\d+: checkpoint_settings.resume: .* resume: true$", ending(run).reason)
     assert sorted(os.listdir(tmp_path / "results")) == ["Line", "Line-2"]
 
 
@@ -139,7 +135,7 @@ def test_force_leaves_earlier_runs_alone_where_no_run_is_named(tmp_path: Path) -
         earlier.open()
     run = run_to_end(unnamed(tmp_path, force=True))
     assert run.of(RunStarted)[0].run_id == "Line-2"
-    assert logged(run, "--force") == ["--force has no effect without --run-id: this run has a folder of its own"]
+    assert "--run-id" in logged(run, "--force")[0]
 
 
 def test_a_run_that_cannot_start_leaves_no_folder_and_takes_no_number(tmp_path: Path) -> None:
