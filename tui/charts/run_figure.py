@@ -123,13 +123,13 @@ def marks(
     def place(step: float, time: float) -> float:
         return step if x_axis == "steps" else time - origin if x_axis == "relative" else time
 
-    best = [each for each in behavior.checkpoints if each[1] is behavior.best_checkpoint]
+    best = behavior.best_checkpoint
     saved = [Mark(place(event.step, at), glyphs.saved, "dim", "checkpoint")
-             for at, event in behavior.checkpoints if (at, event) not in best]  # fmt: skip
+             for at, event in behavior.checkpoints if event is not best]  # fmt: skip
     saved += [
         Mark(place(event.step, at), glyphs.best, "warning", "best", f"best checkpoint {number(event.mean_return)}")
-        for at, event in best
-    ]
+        for at, event in behavior.checkpoints if event is best
+    ]  # fmt: skip
     lessons = [
         Mark(place(event.step, at), glyphs.lesson, "good", "lesson",
              f"{safe_text(event.parameter)} lesson {event.lesson} {safe_text(event.name)}".rstrip())
