@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from collections.abc import Iterator
@@ -12,6 +11,10 @@ import pytest
 from textual._styles_cache import StylesCache
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from tests.tui.settling import drop_picture, pause, until_nothing_is_ready
 
 
 @pytest.fixture(autouse=True)
@@ -64,11 +67,12 @@ def pilot_that_does_not_doze(monkeypatch: pytest.MonkeyPatch) -> None:
     machine wrong. What it waits for is over as soon as the event loop has nothing left to run."""
     monkeypatch.setattr("textual.pilot.wait_for_idle", until_nothing_is_ready)
     monkeypatch.setattr("textual.app.wait_for_idle", until_nothing_is_ready)
+    monkeypatch.setattr(Pilot, "_wait_for_screen", until_nothing_is_ready)
+    monkeypatch.setattr(Pilot, "pause", pause)
 
 
-async def until_nothing_is_ready(*_: float) -> None:
-    """Every callback, message and task that could go on has done so; timers and threads are not waited for."""
-    loop = asyncio.get_running_loop()
-    await asyncio.sleep(0)
-    while loop._ready:  # type: ignore[attr-defined]  # asyncio reports it nowhere else
-        await asyncio.sleep(0)
+@pytest.fixture(autouse=True)
+def pictures_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a terminal Textual composes each of its pictures and then drops it. snapshots.screen_text renders what
+    would be seen, where a test reads it."""
+    monkeypatch.setattr(Screen, "_compositor_refresh", drop_picture)

@@ -15,7 +15,8 @@ from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.state.preferences import Preferences
 from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import FakeSession
-from tests.tui.snapshots import settled_text
+from tests.tui.settling import settle
+from tests.tui.snapshots import screen_text
 
 
 class Driven:
@@ -60,10 +61,10 @@ class Driven:
 
     async def __aenter__(self) -> Driven:
         self.pilot = await self._running.__aenter__()
-        await settled_text(self.pilot)  # Textual has given a pane the keys
+        await settle(self.app)  # Textual has given a pane the keys
         if self._opened:
             self.screen.action_open_screen(self._opened)
-            await self.text()
+            await self.tick()
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -82,16 +83,21 @@ class Driven:
 
     async def text(self) -> str:
         """What the terminal shows after a tick."""
-        await self.pilot.pause()
+        await self.tick()
+        return screen_text(self.app)
+
+    async def tick(self) -> None:
+        """A picture is due, and drawn."""
+        await settle(self.app)
         self.app.tick()
-        return await settled_text(self.pilot)
+        await settle(self.app)
 
     async def press(self, *keys: str) -> str:
-        """What it shows after the keys, one after the other."""
+        """What it shows after the keys, one after the other, each of which had its picture."""
         for key in keys:
             await self.pilot.press(key)
-            text = await self.text()
-        return text
+            await self.tick()
+        return screen_text(self.app)
 
     async def publish(self, *events: Event) -> str:
         """What it shows a second after the run reported these."""

@@ -60,6 +60,7 @@ class Story:
         self.time = START
         self.published: list[Envelope] = []
         self.chance = random.Random(7)
+        self._num_folded, self._folded = 0, RunView()
 
     def publish(self, event: Event, after: float = 0.0) -> None:
         """The next envelope, `after` seconds later."""
@@ -67,15 +68,17 @@ class Story:
         self.published.append(Envelope(len(self.published) + 1, self.time, event))
 
     def view(self) -> RunView:
-        """The run as these envelopes leave it."""
-        view = RunView()
-        for envelope in self.published:
-            view.apply(envelope)
-        return view
+        """The run as these envelopes leave it. Each is folded once, which takes ten times as long as a copy."""
+        for envelope in self.published[self._num_folded :]:
+            self._folded.apply(envelope)
+        self._num_folded = len(self.published)
+        return copy.deepcopy(self._folded)
 
     def copied(self) -> Story:
         """One that goes on by itself."""
         story = copy.copy(self)
+        story._folded = self.view()
+        story._num_folded = self._num_folded
         story.published, story.chance = [*self.published], copy.deepcopy(self.chance)
         return story
 

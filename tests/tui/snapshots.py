@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 from textual.app import App
+from textual.geometry import Region
 from textual.pilot import Pilot
 
 from tests.golden_files import check_file
+from tests.tui.settling import settle
 
 FOLDER = Path(__file__).parent / "snapshots"
-ROUNDS = 3  # of work that Textual puts off until the next refresh: a screen is shown, laid out, and then drawn
-FRAME_SECONDS = 0.02  # from one refresh by Textual's own timer to the next, and a little more
-BLANK_LOOKS = 10
 
 
 async def settled_text(pilot: Pilot[Any]) -> str:
-    """What the terminal shows once two looks in a row see the same: Textual lays out and paints in its own time.
-
-    A blank screen is looked at more often, for it may not have been drawn yet.
-    """
-    text, newer, looks = "", screen_text(pilot.app), 0
-    while newer != text or (looks < BLANK_LOOKS and not text.strip()):
-        looks += 1
-        await asyncio.sleep(FRAME_SECONDS)
-        for _ in range(ROUNDS):
-            await pilot.pause()
-        text, newer = newer, screen_text(pilot.app)
-    return text
+    """What the terminal shows once nothing is due any more."""
+    await settle(pilot.app)
+    return screen_text(pilot.app)
 
 
 def screen_text(app: App[Any]) -> str:
@@ -42,10 +31,18 @@ def screen_text(app: App[Any]) -> str:
     if app.screen.is_modal:
         own = [region for widget, (region, _) in compositor.visible_widgets.items() if widget is not app.screen]
         lines = [
-            "".join(char if any(region.contains(x, y) for region in own) else " " for x, char in enumerate(line))
-            for y, line in enumerate(lines)
+            without_others(line, [region for region in own if y in region.line_range]) for y, line in enumerate(lines)
         ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def without_others(line: str, regions: list[Region]) -> str:
+    """Blanks where none of these regions is."""
+    shown = [" "] * len(line)
+    for region in regions:
+        start = max(0, region.x)
+        shown[start : region.right] = line[start : region.right]
+    return "".join(shown)
 
 
 def check(name: str, text: str) -> None:

@@ -1,0 +1,62 @@
+"""When a screen in this process is at rest: on events, never after a time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from textual._context import visible_screen_stack
+from textual.app import App
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+compositor_refresh = Screen._compositor_refresh
+
+
+async def until_nothing_is_ready(*_: float) -> None:
+    """Every callback, message and task that could go on has done so; timers and threads are not waited for."""
+    loop = asyncio.get_running_loop()
+    await asyncio.sleep(0)
+    while loop._ready:  # type: ignore[attr-defined]  # asyncio reports it nowhere else
+        await asyncio.sleep(0)
+
+
+async def settle(app: App[Any]) -> None:
+    """All that Textual puts off until the next frame, a 60th of a second away, is done: layouts, paint, callbacks."""
+    await until_nothing_is_ready()
+    while app.is_running and app.screen_stack and has_frame_due(app, app.screen):
+        if app._resize_timer is not None:
+            app._check_resize()
+        app.screen._on_timer_update()
+        await until_nothing_is_ready()
+
+
+def has_frame_due(app: App[Any], screen: Screen[Any]) -> bool:
+    """Whether the timers for changes of size, or for frames, have anything to do."""
+    return bool(
+        app._resize_timer is not None
+        or screen._layout_required
+        or screen._scroll_required
+        or screen._repaint_required
+        or screen._recompose_required
+        or screen._dirty_widgets
+        or screen._callbacks
+    )
+
+
+async def pause(pilot: Pilot[Any], delay: float = 0.0) -> None:
+    """As Pilot.pause, but until nothing at all is due."""
+    await asyncio.sleep(delay)
+    await settle(pilot.app)
+
+
+def drop_picture(screen: Screen[Any]) -> None:
+    """As Screen._compositor_refresh, without composing the picture."""
+    app = screen.app
+    if screen is app.screen:
+        visible_screen_stack.set(app._background_screens)
+        screen._compositor._dirty_regions.clear()
+        screen._dirty_widgets.clear()
+        app._update_mouse_over(screen)
+    else:
+        compositor_refresh(screen)
