@@ -181,6 +181,16 @@ def mount_early(app: App[Any], name: str) -> None:
     app._get_screen(name)
 
 
+def take_size_classes(screen: Screen[Any]) -> None:
+    """The screen has the classes of its size before its widgets are mounted: Textual 8.2.8 would style them all again,
+    and lay them out again, once it has laid them out for no size."""
+    app, (width, height) = screen.app, screen.app.size
+    screen.add_class(
+        *screen._get_breakpoint_classes(width, app.HORIZONTAL_BREAKPOINTS or []),
+        *screen._get_breakpoint_classes(height, app.VERTICAL_BREAKPOINTS or []),
+    )
+
+
 def follow_terminal_colors(app: App[Any]) -> None:
     """The filter for the terminal's own colors is that of the app's theme."""
     app._refresh_truecolor_filter(app.ansi_theme)

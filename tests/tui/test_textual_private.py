@@ -68,7 +68,10 @@ SYMBOLS = {  # by module, class or function, whose source must hold the name: wh
         "run_input_thread": "reading keys",
     },
     "textual.keys": {"_character_to_key": "names of keys in keys.yaml"},
-    "textual.screen:Screen": {"_compositor": "where panes are on the terminal"},
+    "textual.screen:Screen": {
+        "_compositor": "where panes are on the terminal",
+        "_get_breakpoint_classes": "the layout of a size from the start",
+    },
     "textual.timer:Timer": {"_skip": "firing also when late"},
     "textual.widget:Widget": {"_layout_updates": "the height of a pane", "_styles_cache": "rendering one line again"},
     "textual.widgets._toast": {"Toast": "not painting over toasts", "ToastRack": "where toasts are"},

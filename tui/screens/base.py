@@ -31,6 +31,7 @@ from rl_tui.tui.runs.browsing import NO_RUN, is_of_no_run
 from rl_tui.tui.runs.seeking import Seek
 from rl_tui.tui.screens.context import Context
 from rl_tui.tui.terminal.sequences import copy_text
+from rl_tui.tui.textual_private import take_size_classes
 
 if TYPE_CHECKING:
     from rl_tui.tui.charts.figure import Figure
@@ -77,6 +78,7 @@ class RunScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """The state line, the body, the message line, the line of keys."""
+        take_size_classes(self)
         yield StateLine()
         yield from self.body()
         yield TooSmallPane()
