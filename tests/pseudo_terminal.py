@@ -105,6 +105,15 @@ class PseudoTerminal:
             self._read(min(left, 0.05))
         return len(self.raw) - before
 
+    def num_unread(self) -> int:
+        """How many bytes wait to be read here."""
+        (number,) = struct.unpack("i", fcntl.ioctl(self._master, termios.FIONREAD, bytes(4)))
+        return int(number)
+
+    def click(self, x: int, y: int) -> None:
+        """Press and release the left button on that cell."""
+        self.press(*(f"\x1b[<0;{x + 1};{y + 1}{end}" for end in "Mm"))
+
     def press(self, *keys: str) -> None:
         """Send keys by their names, anything else as it is."""
         for key in keys:

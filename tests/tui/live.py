@@ -45,9 +45,11 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.drawing import pacing
 from rl_tui.tui.drawing.lines import Line
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.state_line import StateLine
+from rl_tui.tui.screens import alerts
 from rl_tui.tui.screens import base as screens
 from rl_tui.tui.screens.overview import OverviewScreen
 from rl_tui.tui.state.preferences import Preferences
@@ -216,6 +218,9 @@ def main() -> None:
     parser.add_argument("--preferences", type=Path, help="folder of what is remembered")
     parser.add_argument("--no-bell", action="store_true")
     parser.add_argument("--no-title", action="store_true")
+    parser.add_argument("--saving-seconds", type=float, default=0.2, help="before a failure is shown")
+    parser.add_argument("--slow-seconds", type=float, default=0.5, help="how long a link counts as slow")
+    parser.add_argument("--toast-seconds", type=float, default=alerts.TOAST_SECONDS, help="how long a toast stays")
     parser.add_argument("--noise", action="store_true", help="write to descriptors 1 and 2 from beside the screen")
     parser.add_argument("--hangup", choices=["ignored", "blocked"], help="the disposition of SIGHUP")
     arguments = parser.parse_args()
@@ -224,6 +229,8 @@ def main() -> None:
     elif arguments.hangup == "blocked":
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     signal.signal(signal.SIGVTALRM, lambda *_: SIGNALED.set())
+    alerts.SAVING_SECONDS, alerts.TOAST_SECONDS = arguments.saving_seconds, arguments.toast_seconds
+    pacing.SLOW_SECONDS = arguments.slow_seconds
     session = LiveSession(arguments.behaviors, arguments.stop_seconds, arguments.happening)
     if arguments.broken == "pane":
         screens.StateLine = BrokenPane  # type: ignore[misc]  # where screens take it from

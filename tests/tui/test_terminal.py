@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -93,7 +94,11 @@ def left_behind(raw: bytes | bytearray) -> list[str]:
 
 @pytest.mark.parametrize(
     ("number", "exit_code", "exit_reason"),
-    [(signal.SIGINT, 130, "stop"), (signal.SIGTERM, 143, "stop"), (signal.SIGHUP, 129, "hangup")],
+    [
+        pytest.param(signal.SIGINT, 130, "stop", marks=pytest.mark.slow),  # as SIGTERM, with another number
+        (signal.SIGTERM, 143, "stop"),
+        (signal.SIGHUP, 129, "hangup"),
+    ],
 )
 def test_signal_saves_and_restores_the_terminal(tmp_path: Path, number: int, exit_code: int, exit_reason: str) -> None:
     with LiveScreen(tmp_path) as live:
@@ -146,12 +151,21 @@ def test_where_a_hangup_is_ignored_the_screen_is_left_and_the_run_goes_on(tmp_pa
         assert report["commands"] == []
 
 
+def fill(terminal: PseudoTerminal) -> None:
+    """The program has more to write than is taken: it was painted as a whole, time and again."""
+    unread, num_same = -1, 0
+    for columns in itertools.cycle((180, 190, 199)):
+        terminal.resize(columns, 60)
+        time.sleep(0.05)
+        num_same = num_same + 1 if terminal.num_unread() == unread else 0
+        unread = terminal.num_unread()
+        if num_same == 6:
+            return
+
+
 def test_a_terminal_that_reads_nothing_does_not_delay_the_exit(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, size=(200, 60)) as live:
-        live.terminal.resize(199, 60)  # painted as a whole, time and again, until nothing more is taken
-        for columns in (180, 190, 200) * 12:
-            live.terminal.resize(columns, 60)
-            time.sleep(0.05)
+        fill(live.terminal)
         os.kill(live.terminal.process.pid, signal.SIGTERM)
         live.terminal.process.wait(DEADLINE_SECONDS)
         report = json.loads(live.report_path.read_text())
@@ -180,7 +194,12 @@ def test_a_pane_that_cannot_be_drawn_says_so_and_the_log_has_the_traceback_once(
         assert "ZeroDivisionError: a pane is broken" in log
 
 
-@pytest.mark.parametrize("broken", ["timer", "action", "message", "worker", "callback"])
+def again(*values: object) -> object:
+    """A case that ends on the same path as another."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("broken", [again("timer"), "action", again("message"), "worker", again("callback")])
 def test_a_screen_that_fails_leaves_the_terminal_whole_and_a_traceback_in_the_log(tmp_path: Path, broken: str) -> None:
     with LiveScreen(tmp_path, "--broken", broken) as live:
         if broken == "action":
@@ -243,8 +262,17 @@ def settle(terminal: PseudoTerminal) -> None:
 
 def test_partial_painting_gives_the_same_picture_as_painting_everything(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, size=(120, 40)) as live:
-        live.terminal.watch(1.5)
+        wait_for_news(live.terminal, 2)
         check_that_painting_everything_changes_nothing(live.terminal)
+
+
+def wait_for_news(terminal: PseudoTerminal, number: int) -> None:
+    """So many times figures were painted over older ones."""
+    steps = r"Walker0 .* [0-9.]+k "
+    terminal.wait_for(steps)
+    for _ in range(number):
+        shown = re.search(steps, terminal.text())
+        terminal.wait_for(re.escape(shown[0]) if shown else steps, absent=shown is not None)
 
 
 def falls_silent(terminal: PseudoTerminal, seconds: float, most: int = 0) -> bool:
@@ -255,6 +283,13 @@ def falls_silent(terminal: PseudoTerminal, seconds: float, most: int = 0) -> boo
     return sent <= most
 
 
+def test_a_frozen_view_sends_nothing(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path) as live:
+        freeze(live.terminal)
+        assert falls_silent(live.terminal, 3)
+
+
+@pytest.mark.slow  # test_idle_screens.py has these without a terminal
 def test_a_finished_run_sends_nothing(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, "--happening", "end") as live:
         live.terminal.wait_for("FINISHED")
@@ -263,12 +298,7 @@ def test_a_finished_run_sends_nothing(tmp_path: Path) -> None:
         assert falls_silent(live.terminal, 3)
 
 
-def test_a_frozen_view_sends_nothing(tmp_path: Path) -> None:
-    with LiveScreen(tmp_path) as live:
-        freeze(live.terminal)
-        assert falls_silent(live.terminal, 3)
-
-
+@pytest.mark.slow
 def test_a_paused_run_sends_next_to_nothing(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, "--happening", "pause") as live:
         live.terminal.wait_for("PAUSED")
@@ -283,7 +313,7 @@ def bells(raw: bytes | bytearray) -> int:
 def test_the_bell_rings_once_and_the_notice_steers_nothing(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, "--happening", "failure") as live:
         live.terminal.wait_for("Walker0 failed")
-        live.terminal.watch(1.5)
+        wait_for_news(live.terminal, 2)
         notices = re.findall(rb"\x1b\]777;notify;rl-tui;([^\x1b\x07]*)\x1b\\", live.terminal.raw)
         assert notices == [
             b"Walker0 failed: the policy loss is nan, really, it has no checkpoint, and a newer one is being saved"
@@ -295,33 +325,34 @@ def test_the_bell_rings_once_and_the_notice_steers_nothing(tmp_path: Path) -> No
 def test_without_a_bell_nothing_rings(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, "--happening", "failure", "--no-bell") as live:
         live.terminal.wait_for("Walker0 failed")
-        live.terminal.watch(0.5)
+        wait_for_news(live.terminal, 1)
         assert bells(live.terminal.raw) == 0
         assert b"\x1b]777" not in live.terminal.raw
 
 
 def test_nothing_paints_over_a_toast_and_it_leaves_no_trace(tmp_path: Path) -> None:
-    with LiveScreen(tmp_path, "--happening", "warning", size=(120, 40)) as live:
-        live.terminal.wait_for("▌ Walker0 ")
-        live.terminal.watch(0.5)
+    with LiveScreen(tmp_path, "--happening", "warning", "--toast-seconds", "1e6", size=(120, 40)) as live:
+        live.terminal.wait_for("raise beta")
         toast = [(y, line.index("▌")) for y, line in enumerate(live.terminal.screen.display) if "▌" in line]
         assert len(toast) >= 2
         before = [live.terminal.screen.display[y][x : x + WIDEST] for y, x in toast]
-        live.terminal.watch(2)
-        assert [live.terminal.screen.display[y][x : x + WIDEST] for y, x in toast] == before
+        for _ in range(2):
+            wait_for_news(live.terminal, 1)
+            assert [live.terminal.screen.display[y][x : x + WIDEST] for y, x in toast] == before
+        y, x = toast[0]
+        live.terminal.click(x + 1, y)  # it goes as it would after its time
         live.terminal.wait_for("▌", absent=True)
         check_that_painting_everything_changes_nothing(live.terminal)
 
 
 def test_on_a_slow_line_a_key_is_answered(tmp_path: Path) -> None:
-    with LiveScreen(tmp_path, size=(120, 40), bytes_per_second=50_000) as live:
-        live.terminal.watch(3)
+    with LiveScreen(tmp_path, "--slow-seconds", "10", size=(120, 40), bytes_per_second=50_000) as live:
+        wait_for_news(live.terminal, 1)
         for _ in range(3):
             live.terminal.press("?")
             live.terminal.wait_for("Keys for")
             live.terminal.press("escape")
             live.terminal.wait_for("Keys for", absent=True)
-            live.terminal.watch(0.3)
 
 
 def test_a_burst_of_keys_does_not_pile_up_pictures(tmp_path: Path) -> None:
@@ -329,7 +360,7 @@ def test_a_burst_of_keys_does_not_pile_up_pictures(tmp_path: Path) -> None:
 
     There is one a second besides, whatever the keys do.
     """
-    with LiveScreen(tmp_path, bytes_per_second=10_000) as live:
+    with LiveScreen(tmp_path, "--slow-seconds", "10", bytes_per_second=10_000) as live:
         live.terminal.wait_for("link slow, 1 Hz")
         before = len(live.terminal.raw)
         for _ in range(20):
@@ -339,9 +370,10 @@ def test_a_burst_of_keys_does_not_pile_up_pictures(tmp_path: Path) -> None:
         assert live.terminal.raw[before:].count(PICTURE) <= 8 + int(seconds)
 
 
-def test_a_storm_of_sizes_ends_in_the_right_picture(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rounds", [1, again(6)])
+def test_a_storm_of_sizes_ends_in_the_right_picture(tmp_path: Path, rounds: int) -> None:
     with LiveScreen(tmp_path, size=(200, 60)) as live:
-        for columns, rows in [(20, 5), (80, 24), (39, 9), (200, 60), (59, 14), (1, 1), (120, 40)] * 6:
+        for columns, rows in [(20, 5), (80, 24), (39, 9), (200, 60), (59, 14), (1, 1), (120, 40)] * rounds:
             live.terminal.resize(columns, rows)
             live.terminal.watch(0.02)
         live.terminal.wait_for("Devices")
@@ -354,7 +386,7 @@ def test_a_storm_of_sizes_ends_in_the_right_picture(tmp_path: Path) -> None:
 def test_the_screenshot_is_what_the_terminal_shows(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, size=(120, 40)) as live:
         (tmp_path / "results" / "live").mkdir(parents=True)
-        live.terminal.watch(1)
+        wait_for_news(live.terminal, 1)
         freeze(live.terminal)
         shown = [line.rstrip() for line in live.terminal.screen.display]
         live.terminal.press("o")

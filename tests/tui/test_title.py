@@ -45,8 +45,7 @@ def test_title_is_wanted_unless_it_is_said_otherwise() -> None:
 
 def test_former_title_comes_back_at_the_end(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, "--happening", "pause") as live:
-        live.terminal.wait_for("PAUSED")
-        live.terminal.watch(1.5)
+        live.terminal.wait_for_bytes(b"% paused\x1b")
         live.leave()
         raw = bytes(live.terminal.raw).decode()
     titles = re.findall(r"\x1b\]2;([^\x1b\x07]*)\x1b\\", raw)
