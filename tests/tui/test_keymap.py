@@ -142,15 +142,22 @@ async def does_something(screen: Driven, key: Key) -> bool:
     return False
 
 
-@pytest.mark.parametrize("place", PLACES)
-async def test_every_key_does_something_or_says_why_not(
+@pytest.mark.parametrize("place", list(dict.fromkeys([*PLACES, *SCREENS])))
+async def test_every_key_does_something_or_says_why_not_and_a_screen_has_a_bottom_line_and_topics(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where a screenshot goes
     keys = [key for key in Keymap().of(place) if key.id not in ON_A_REAL_TERMINAL]
-    while keys:
+    is_new = True
+    while keys or is_new:
         async with driven(place) as screen:
+            if is_new and (place == "overview" or place in SCREENS):
+                check_that_bottom_line_holds_only_keys_that_are_bound(screen.screen)
+                check_that_lists_have_a_topic(screen.screen)
             await lead_to(place, screen)
+            if is_new:
+                check_that_actions_exist(place, screen)
+            is_new = False
             app = screen.app
             here = app.screen, app.focused
             while keys and app.is_running and (app.screen, app.focused) == here:  # one without a way back ends this app
@@ -190,16 +197,6 @@ async def test_bottom_line_begins_with_the_keys_of_the_screen_itself() -> None:
         words = (await screen.text()).splitlines()[-1]
         assert words.startswith(" q quit  ? help  p pause  c checkpoint  e export  enter open ")
         assert "esc" not in words
-
-
-@pytest.mark.parametrize("place", list(dict.fromkeys([*PLACES, *SCREENS])))
-async def test_place_has_an_action_for_every_key_and_a_screen_a_bottom_line_and_topics(place: Place) -> None:
-    async with driven(place) as screen:
-        if place == "overview" or place in SCREENS:
-            check_that_bottom_line_holds_only_keys_that_are_bound(screen.screen)
-            check_that_lists_have_a_topic(screen.screen)
-        await lead_to(place, screen)
-        check_that_actions_exist(place, screen)
 
 
 @pytest.mark.parametrize("place", PLACES)
