@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -51,12 +52,13 @@ RUN = "ppo/CartPole --no-ui --set behaviors.CartPole.max_steps=100 --results-dir
 Imported = Mapping[str, set[str]]  # by the end of each stage: the full names of all modules
 
 
-def imported_after(stages: Mapping[str, str], path: Path) -> Imported:
+def imported_after(stages: Mapping[str, str], path: Path, **variables: str) -> Imported:
     """What one new interpreter has imported by the end of each stage, whose code is given. path: a file for that."""
     program = "".join(code + NOTE.format(path=str(path), stage=stage) for stage, code in stages.items())
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", f"import sys\n{program}"],
         cwd=ROOT,
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -78,6 +80,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("imports")
     (folder / "walk").mkdir()
     (folder / "walk/configuration.yaml").write_text("behaviors: {}\n")
+    (folder / "home").mkdir()
     return folder
 
 
@@ -95,10 +98,12 @@ def without_a_screen(folder: Path) -> Imported:
         "a configuration": READ_A_CONFIGURATION,
         **commands(*ABOUT_CONFIGURATIONS, folder=folder),
         "launch": "import rl_tui.engine.running.launch",
-        **commands(DRY_RUN, RUN, folder=folder),
+        **commands(DRY_RUN, folder=folder),
+        "exporter": "import rl_tui.engine.export.exporter",
+        **commands(RUN, folder=folder),
         "from rl_tui import *": "from rl_tui import *",
     }
-    return imported_after(stages, folder / "without_a_screen")
+    return imported_after(stages, folder / "without_a_screen", HOME=str(folder / "home"))
 
 
 @pytest.fixture(scope="module")
@@ -212,6 +217,15 @@ def test_screen_without_a_run_needs_no_engine(stage: str, with_a_screen: Importe
 def test_headless_run_never_imports_the_screen(without_a_screen: Imported) -> None:
     assert "torch" in without_a_screen[RUN]
     assert without_a_screen[RUN] & {"textual", "rich"} == set()
+
+
+def test_onnx_is_imported_for_the_first_export_and_leaves_nothing_at_home(
+    folder: Path, without_a_screen: Imported
+) -> None:
+    """With onnxruntime's reports on, it would keep a number for this machine and a database there."""
+    assert packages(without_a_screen["exporter"]) & {"onnx", "onnxruntime"} == set()
+    assert {"onnx", "onnxruntime"} <= packages(without_a_screen[RUN])
+    assert list((folder / "home").rglob("*")) == []
 
 
 def test_public_package_imports_nothing_until_a_name_is_used(without_a_screen: Imported) -> None:

@@ -38,6 +38,7 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.specs import Actions, Steps
 from rl_tui.engine.storage.checkpoint_format import read
 from tests.deadline import DEADLINE_SECONDS
+from tests.end_to_end.program import run as command
 from tests.end_to_end.program import surroundings
 from tests.running.runs import ENDLESS, behavior, equal, tensors_of, threads_left
 
@@ -448,12 +449,9 @@ def test_program_that_ends_while_its_run_trains_saves_it(tmp_path: Path) -> None
     assert len(done.stderr.splitlines()) == 1, done.stderr
     ended = [e.event for e in rl_tui.events(tmp_path / "results/a") if isinstance(e.event, RunStateChanged)][-1]
     assert ended == RunStateChanged("stopped", "everything is saved", 0)
-    again = subprocess.run(
-        [sys.executable, "-m", "rl_tui", "results/a/configuration.yaml", "--no-ui", "--resume"],
-        cwd=tmp_path, env=surroundings(), capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS,
-    )  # fmt: skip
-    assert again.returncode == 2
-    assert "this program defines no Corridor" in again.stderr
+    exit_code, _, stderr = command("results/a/configuration.yaml", "--no-ui", "--resume", folder=tmp_path)
+    assert exit_code == 2
+    assert "this program defines no Corridor" in stderr
 
 
 CRASH = """

@@ -29,6 +29,7 @@ from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.version import VERSION
 from tests.deadline import DEADLINE_SECONDS
+from tests.warm_start import WarmProcess
 from tests.weights import CARTPOLE, HOPPER, KINDS, Kind
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -203,8 +204,8 @@ def example_of_the_page(part: str) -> str:
 def run_example(example: str, file: str, folder: Path) -> tuple[str, str]:
     """What it writes to stdout and stderr."""
     command = [sys.executable, "-c", example, file]
-    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
-    return done.stdout, done.stderr
+    process = WarmProcess(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return process.communicate(timeout=DEADLINE_SECONDS)
 
 
 class Reaching(gymnasium.Env):
@@ -456,6 +457,7 @@ def test_exporting_in_a_thread_changes_nothing_for_the_others(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow  # tests/test_imports.py has a run that exports
 def test_exporting_imports_late_says_nothing_and_leaves_nothing_at_home(tmp_path: Path) -> None:
     """With onnxruntime's reports on, it would keep a number for this machine and a database there."""
     script = f"""

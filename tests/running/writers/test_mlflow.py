@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,9 @@ from rl_tui.engine.session.messages import AddNote, LogEmitted, MetricsReported,
 from tests.end_to_end.program import finish, surroundings
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, live
 
-for needed in ("mlflow", "sqlalchemy", "alembic"):
-    pytest.importorskip(needed)
-
 ONE_WRITER = """\
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from rl_tui.engine.running.writers.base import WriterContext
 from rl_tui.engine.running.writers.mlflow import MlflowWriter
@@ -31,7 +30,11 @@ folder.mkdir()
 MlflowWriter(MlflowSettings(), WriterContext(folder.name, folder, 0.0, False, {}, lambda _: folder, print)).close()
 """
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in the code of libraries
+NEEDED = ("mlflow", "sqlalchemy", "alembic")
+pytestmark = [
+    pytest.mark.skipif(not all(map(find_spec, NEEDED)), reason=f"not all of {', '.join(NEEDED)} are installed"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # in the code of libraries
+]
 
 
 @pytest.fixture(autouse=True)
