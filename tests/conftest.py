@@ -17,6 +17,8 @@ from tests.packages import Packages
 if TYPE_CHECKING:
     import torch
 
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # read when torch and numpy are imported
+    os.environ.setdefault(name, "1")  # while several processes test, more threads only wait for each other, busily
 gc.disable()  # until everything is imported
 settings.register_profile("few examples", max_examples=40, deadline=None)  # of each property, in `make test`
 settings.register_profile("many examples", max_examples=1000, deadline=None)  # in `make test-slow`
