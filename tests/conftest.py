@@ -86,6 +86,16 @@ def warm_workers() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def unsynced_disk() -> Iterator[None]:
+    """Files are not forced onto the medium, which takes a third of a short run by the clock."""
+    from rl_tui.engine.storage.disk import Disk
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Disk, "sync", lambda _, path: path.stat() and None)
+        yield
+
+
 @pytest.fixture
 def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Packages]:
     """A folder to install packages into, which this process searches."""

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-
-from rl_tui.engine.storage.disk import Disk
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -15,8 +11,5 @@ def start_workers_warm(warm_workers: None) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def leave_syncing_to_the_system() -> Iterator[None]:
-    """Files are not forced onto the medium, which takes a third of a short run: tests/faults cut the power."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Disk, "sync", lambda _, path: path.stat() and None)
-        yield
+def leave_syncing_to_the_system(unsynced_disk: None) -> None:
+    """tests/faults cut the power, of a model of the disk."""

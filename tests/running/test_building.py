@@ -34,12 +34,25 @@ from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending
 SCHEDULED: dict[str, Any] = {"network_settings__normalize": True, "normalize_reward": True}
 
 
-def first_run(folder: Path, **changes: Any) -> Path:
+def first_run(folder: Path) -> Path:
     """The last checkpoint of a finished run called `run`, which left several."""
-    settings = behavior(checkpoint_interval=100, keep_checkpoints=9, **SCHEDULED) | changes
+    settings = behavior(checkpoint_interval=100, keep_checkpoints=9, **SCHEDULED)
     run = run_to_end(configuration(folder, {"Walker": settings}))
     assert run.launch.exit_code == 0
     return Path(run.of(CheckpointSaved)[-1].path)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The one that tests share."""
+    return first_run(tmp_path_factory.mktemp("finished"))
+
+
+@pytest.fixture
+def last(finished: Path, tmp_path: Path) -> Path:
+    """The last checkpoint of a copy of that run in the test's folder."""
+    shutil.copytree(finished.parents[2], tmp_path / "results" / "run")
+    return tmp_path / "results" / finished.relative_to(finished.parents[3])
 
 
 def walker(folder: Path, settings: dict[str, Any] | None = None, **checkpoint_settings: Any) -> Any:
@@ -71,8 +84,7 @@ def saved_before_the_first_step(config: Any) -> tuple[LiveRun, CheckpointSaved]:
     return run, run.of(CheckpointSaved)[0]
 
 
-def test_resumed_run_starts_with_everything_that_was_saved(tmp_path: Path) -> None:
-    last = first_run(tmp_path)
+def test_resumed_run_starts_with_everything_that_was_saved(tmp_path: Path, last: Path) -> None:
     before, described = read(last)
     run, saved = saved_before_the_first_step(walker(tmp_path, resume=True))
     assert run.of(RunStarted)[0].resumed
@@ -84,8 +96,7 @@ def test_resumed_run_starts_with_everything_that_was_saved(tmp_path: Path) -> No
     assert before.values["policy"] != {}
 
 
-def test_resumed_run_goes_on_to_a_larger_max_steps(tmp_path: Path) -> None:
-    last = first_run(tmp_path)
+def test_resumed_run_goes_on_to_a_larger_max_steps(tmp_path: Path, last: Path) -> None:
     step = read(last)[1].step
     run = run_to_end(walker(tmp_path, resume=True))
     assert run.launch.exit_code == 0
@@ -99,8 +110,7 @@ def test_resumed_run_goes_on_to_a_larger_max_steps(tmp_path: Path) -> None:
 
 
 def test_run_that_had_reached_its_end_resumes_to_nothing(tmp_path: Path) -> None:
-    last = first_run(tmp_path)
-    folder = last.parents[2]
+    folder = first_run(tmp_path).parents[2]  # not moved: a file has paths
     before = contents(folder)
     run = run_to_end(walker(tmp_path, behavior(checkpoint_interval=100, **SCHEDULED), resume=True))
     assert run.launch.exit_code == 0
@@ -120,16 +130,15 @@ def test_soft_actor_critic_that_had_reached_its_end_is_not_warned_of_updates_tha
     assert "has reached max_steps" in warnings(run)
 
 
+@pytest.mark.usefixtures("last")
 def test_what_is_not_gone_on_with_is_said(tmp_path: Path) -> None:
-    first_run(tmp_path)
     run = run_to_end(walker(tmp_path, resume=True), Stop("now"))
     reported = [event.message for event in run.of(LogEmitted)]
     (line,) = [message for message in reported if "resumed at step 512" in message]
     assert "environments begin new episodes" in line
 
 
-def test_checkpoint_that_is_damaged_is_skipped_with_a_warning(tmp_path: Path) -> None:
-    last = first_run(tmp_path)
+def test_checkpoint_that_is_damaged_is_skipped_with_a_warning(tmp_path: Path, last: Path) -> None:
     damage(last)
     before = sorted(last.parent.iterdir(), key=lambda path: int(path.name.rpartition("-")[2]))[-2]
     run = run_to_end(walker(tmp_path, resume=True), Stop("now"))
@@ -137,8 +146,7 @@ def test_checkpoint_that_is_damaged_is_skipped_with_a_warning(tmp_path: Path) ->
     assert str(last) in warnings(run)
 
 
-def test_nothing_but_damaged_checkpoints_is_refused(tmp_path: Path) -> None:
-    last = first_run(tmp_path)
+def test_nothing_but_damaged_checkpoints_is_refused(tmp_path: Path, last: Path) -> None:
     for checkpoint in last.parent.iterdir():
         damage(checkpoint)
     before = sorted(last.parent.rglob("*"))
@@ -148,9 +156,9 @@ def test_nothing_but_damaged_checkpoints_is_refused(tmp_path: Path) -> None:
     assert sorted(last.parent.rglob("*")) == before
 
 
+@pytest.mark.usefixtures("last")
 @pytest.mark.parametrize("flag", ["resume", "initialize_from"])
 def test_network_of_another_size_is_refused_by_name(tmp_path: Path, flag: str) -> None:
-    first_run(tmp_path)
     settings = behavior(network_settings__hidden_units=16, **SCHEDULED)
     flags = {"resume": True} if flag == "resume" else {"initialize_from": "run", "run_id": "b"}
     run = run_to_end(walker(tmp_path, settings, **flags))
@@ -160,8 +168,7 @@ def test_network_of_another_size_is_refused_by_name(tmp_path: Path, flag: str) -
 
 
 @pytest.mark.parametrize("flag", ["initialize_from", "init_path"])
-def test_run_that_starts_from_another_has_its_weights_at_step_0(tmp_path: Path, flag: str) -> None:
-    last = first_run(tmp_path)
+def test_run_that_starts_from_another_has_its_weights_at_step_0(tmp_path: Path, last: Path, flag: str) -> None:
     settings = behavior(**SCHEDULED) | ({"init_path": str(last)} if flag == "init_path" else {})
     flags = {"initialize_from": "run"} if flag == "initialize_from" else {}
     run, saved = saved_before_the_first_step(walker(tmp_path, settings, run_id="b", **flags))
@@ -191,8 +198,7 @@ def test_flags_that_do_not_fit_the_folder_are_refused(
     assert not (tmp_path / "results/b").exists()
 
 
-def test_forced_run_starts_over(tmp_path: Path) -> None:
-    last = first_run(tmp_path)
+def test_forced_run_starts_over(tmp_path: Path, last: Path) -> None:
     run = run_to_end(walker(tmp_path, force=True))
     assert run.launch.exit_code == 0
     assert run.of(BehaviorStarted)[0].step == 0
@@ -200,8 +206,7 @@ def test_forced_run_starts_over(tmp_path: Path) -> None:
     assert "checkpoints.previous" in warnings(run)
 
 
-def test_inference_acts_and_trains_and_saves_nothing(tmp_path: Path) -> None:
-    last = first_run(tmp_path)
+def test_inference_acts_and_trains_and_saves_nothing(tmp_path: Path, last: Path) -> None:
     before, listed = contents(last.parents[2]), summarize(last.parents[2])
     with live(walker(tmp_path, behavior(summary_freq=200, **SCHEDULED), resume=True, inference=True)) as run:
         for _ in range(3):
@@ -357,9 +362,9 @@ def test_a_resumed_run_exports_the_policy_that_its_checkpoint_lacks(tmp_path: Pa
     assert (run.folder / "Line.onnx").exists()
 
 
+@pytest.mark.usefixtures("last")
 def test_resume_or_start_starts_once_and_then_continues_until_the_end(tmp_path: Path) -> None:
     """The same settings each time, as in a job that is restarted; `initialize_from` counts for the first start only."""
-    first_run(tmp_path)
     settings = behavior(checkpoint_interval=100, **SCHEDULED)
     config = walker(tmp_path, settings, run_id="b", resume_or_start=True, initialize_from="run", force=True)
     origin, folder = tmp_path / "results/run", tmp_path / "results/b"
@@ -401,8 +406,7 @@ def test_resume_or_start_starts_a_behavior_that_has_no_checkpoint_as_it_was_star
     assert logged(again, f"loaded {origin.folder / 'Other'}")
 
 
-def test_resume_or_start_with_nothing_but_damaged_checkpoints_is_refused(tmp_path: Path) -> None:
-    last = first_run(tmp_path)
+def test_resume_or_start_with_nothing_but_damaged_checkpoints_is_refused(tmp_path: Path, last: Path) -> None:
     for checkpoint in last.parent.iterdir():
         damage(checkpoint)
     run = run_to_end(walker(tmp_path, resume_or_start=True))

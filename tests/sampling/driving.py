@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import gc
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -13,6 +15,8 @@ import psutil
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 from tests.deadline import DEADLINE_SECONDS
+
+FILES = Path("/proc/self/fd")
 
 
 def actions_for(spec: BehaviorSpec, count: int, random: np.random.Generator) -> Actions:
@@ -75,6 +79,18 @@ def named_memory(*pids: int) -> set[str]:
             process = psutil.Process(pid)
             paths |= {each.path for each in (*process.open_files(), *process.memory_maps())}
     return {path for path in paths if path.startswith("/dev/shm/") and not path.endswith(" (deleted)")}
+
+
+def descriptors() -> set[str]:
+    """Pipes and memory without a name that this process has open, by number and name."""
+    gc.collect()
+    if not FILES.exists():
+        return {str(number) for number in range(psutil.Process().num_fds())}
+    found = set()
+    for file in FILES.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # the folder itself while it is listed
+            found.add(f"{file.name} {file.readlink()}")
+    return {name for name in found if "pipe:" in name or "memfd:" in name}
 
 
 def survivors(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:

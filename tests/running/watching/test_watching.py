@@ -51,7 +51,10 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def watched(
     folder: Path, env: str, *commands: Any, name: str = "B", settings: Any = None, **changes: Any
 ) -> Iterator[tuple[LiveRun, WatchService]]:
-    """A run whose policy plays. It is watched from the moment at which there is something to watch."""
+    """A run whose policy plays. It is watched from the moment at which there is something to watch.
+
+    With Pause it trains no further, and costs nothing beside.
+    """
     behaviors = {name: behavior(**({"max_steps": ENDLESS} | (settings or {})))}
     with live(configuration(folder, behaviors, env, **changes), *commands) as run:
         watching = run.launch.watching
@@ -101,7 +104,7 @@ def test_cart_pole_is_watched_as_pixels_with_its_figures(tmp_path: Path) -> None
 
 
 def test_text_environment_is_watched_as_text(tmp_path: Path) -> None:
-    with watched(tmp_path, "gymnasium:FrozenLake-v1") as (_, watching):
+    with watched(tmp_path, "gymnasium:FrozenLake-v1", Pause()) as (_, watching):
         scene = until(watching, lambda scene: scene.state == "playing" and bool(scene.text))
         assert scene.pixels is None
         assert "FHFH" in scene.text
@@ -109,19 +112,19 @@ def test_text_environment_is_watched_as_text(tmp_path: Path) -> None:
 
 
 def test_what_has_no_picture_says_so_and_is_played_all_the_same(tmp_path: Path) -> None:
-    with watched(tmp_path, "toy:line") as (_, watching):
+    with watched(tmp_path, "toy:line", Pause()) as (_, watching):
         scene = until(watching, lambda scene: bool(scene.returns))
         assert scene.undrawn == "the environment has no method `render`"
         assert scene.seen
     other = tmp_path / "other"
-    with watched(other, f"{ENVIRONMENTS}:windowless") as (_, watching):
+    with watched(other, f"{ENVIRONMENTS}:windowless", Pause()) as (_, watching):
         scene = until(watching, lambda scene: bool(scene.returns))
         assert scene.undrawn == "it has no render mode that gives pixels or text"
         assert set(scene.returns) == {4.0}
 
 
 def test_play_is_paused_stepped_restarted_and_switched_to_sampled_actions(tmp_path: Path) -> None:
-    with watched(tmp_path, f"{ENVIRONMENTS}:Drawn") as (_, watching):
+    with watched(tmp_path, f"{ENVIRONMENTS}:Drawn", Pause()) as (_, watching):
         watching.send("pause")
         held = until(watching, lambda scene: scene.state == "paused")
         assert held.is_greedy
@@ -189,7 +192,7 @@ def test_environment_that_raises_ends_watching_alone_and_can_be_restarted(tmp_pa
 
 def test_picture_that_cannot_be_drawn_costs_the_picture_alone(tmp_path: Path) -> None:
     changes = {"env_settings": misbehaving("render")}
-    with watched(tmp_path, f"{ENVIRONMENTS}:Drawn", **changes) as (run, watching):
+    with watched(tmp_path, f"{ENVIRONMENTS}:Drawn", Pause(), **changes) as (run, watching):
         scene = until(watching, lambda scene: bool(scene.returns))
         assert "render raised ValueError: the wheels came off" in scene.undrawn
         run.wait_for(LogEmitted, lambda event: "continues without pictures" in event.message)
@@ -216,13 +219,13 @@ def test_environment_that_hangs_blocks_no_other_thread(tmp_path: Path, failing: 
 
 def test_environment_that_hangs_beyond_its_deadline_is_reported(tmp_path: Path) -> None:
     changes = {"env_settings": misbehaving("step", "hangs") | {"timeout_wait": 1}}
-    with watched(tmp_path, f"{ENVIRONMENTS}:Drawn", **changes) as (_, watching):
+    with watched(tmp_path, f"{ENVIRONMENTS}:Drawn", Pause(), **changes) as (_, watching):
         assert "step" in until(watching, lambda scene: scene.state == "failed").reason
 
 
 def test_policy_with_a_memory_plays(tmp_path: Path) -> None:
     memory = {"network_settings__memory": {"memory_size": 8, "sequence_length": 8}}
-    with watched(tmp_path, "toy:memory", settings=memory) as (_, watching):
+    with watched(tmp_path, "toy:memory", Pause(), settings=memory) as (_, watching):
         until(watching, lambda scene: len(scene.returns) > 1)
 
 
@@ -230,7 +233,7 @@ def test_behaviors_of_one_environment_are_watched_one_at_a_time(tmp_path: Path) 
     config = configuration(
         tmp_path, {name: behavior(max_steps=ENDLESS) for name in ("Quick", "Slow")}, f"{ENVIRONMENTS}:Talking"
     )
-    with live(config) as run:
+    with live(config, Pause()) as run:
         watching = run.launch.watching
         run.wait_for(RunStateChanged, lambda event: event.state == "training")
         for name in ("Quick", "Slow"):

@@ -25,7 +25,7 @@ from rl_tui.engine.sampling.pools.reports import Awaiting, Note, Report, Restart
 from rl_tui.engine.specs import Ending, Trajectories
 from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import RandomPolicy
-from tests.sampling.driving import receive_all, send_all, survivors
+from tests.sampling.driving import descriptors, receive_all, send_all, survivors
 from tests.sampling.unity.playing import wait_until
 
 UNLIMITED = partial(RestartQuota, -1, -1, 60.0)
@@ -104,7 +104,7 @@ FAULTS = {
 
 
 def test_a_worker_that_fails_in_any_way_is_started_again_and_acts(tmp_path: Path) -> None:
-    files = psutil.Process().num_fds()
+    before = descriptors()
     with mortals(tmp_path / "lives", *FAULTS, timeout=2.0) as pool:
         run = Run(pool)
         first = psutil.Process(pool.worker_pids[0])
@@ -115,7 +115,7 @@ def test_a_worker_that_fails_in_any_way_is_started_again_and_acts(tmp_path: Path
             assert isinstance(report, Restarting)
             assert words in report.reason
             assert (report.worker, report.instances, report.count) == (0, (0,), number)
-    assert psutil.Process().num_fds() == files
+    assert descriptors() <= before
     seeds = [int(line) for line in (tmp_path / "lives/seeds").read_text().split()]
     assert seeds == list(range(5, 5 + 1 + len(FAULTS)))
 
