@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 import sys
 from dataclasses import replace
 
@@ -111,6 +112,11 @@ def only(warnings):
     return warning
 
 
+def numbers(message):
+    """What a warning has measured; its words are in messages.txt."""
+    return re.findall(r"-?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?", message)
+
+
 # --------------------------------------------------------------------------------------------------------- learning
 
 
@@ -119,7 +125,7 @@ def test_a_collapsed_entropy_is_warned_about_once_with_its_value_and_since_when(
     assert story.summaries(ENTROPY, [1.38, 1.2, 0.9, 0.4, 0.02, 0.01]) == []
     warning = only(story.summaries(ENTROPY, [0.003, 0.002, 0.001, 0.0]))
     assert (warning.kind, warning.behavior) == ("entropy_collapse", "Walker")
-    assert warning.message == "entropy 0.003, near zero since step 250k: the policy may have collapsed"
+    assert numbers(warning.message) == ["0.003", "250"]
     assert "beta" in warning.advice
 
 
@@ -144,7 +150,7 @@ def test_continuous_actions_may_have_a_negative_entropy_but_not_any():
     story = Story(goal=1_000_000_000)
     assert story.summaries(ENTROPY, [1.42 - 0.06 * number for number in range(60)]) == []
     warning = only(story.summaries(ENTROPY, [-3.2, -3.4, -3.6, -3.8]))
-    assert warning.message == ("entropy -3.6 since step 3.05M, actions deviate by 0.007: the policy may have collapsed")
+    assert numbers(warning.message) == ["-3.6", "3.05", "0.007"]
     assert story.summaries(ENTROPY, [-2.8, -2.7]) == []
     assert story.summaries(ENTROPY, [-2.0]) == [WarningCleared("entropy_collapse", "Walker")]
 
@@ -161,7 +167,7 @@ def test_the_entropy_of_soft_actor_critic_is_judged_by_its_target():
     story.publish(HyperparametersReported("Walker", {"learning_rate": 3e-4, "target_entropy": -6.0}))
     assert story.summaries(ENTROPY, [-6.1, -17.0, -20.0, -20.0]) == []
     warning = only(story.summaries(ENTROPY, [-20.0, -21.0]))
-    assert warning.message == ("entropy -20 since step 1.1M, far below its target -6: the policy may have collapsed")
+    assert numbers(warning.message) == ["-20", "1.1", "-6"]
     assert "target_entropy" in warning.advice
     assert story.summaries(ENTROPY, [-6.0]) == [WarningCleared("entropy_collapse", "Walker")]
 
@@ -184,7 +190,7 @@ def test_q_functions_that_diverge_are_warned_about_once_with_their_values():
         warnings += story.summary({Q1: 1.0, Q2: loss, VALUE_LOSS: loss, "Policy/Extrinsic Value": 1e4}, mean=4.0)
     warning = only(warnings)
     assert warning.kind == "q_divergence"
-    assert warning.message == "Q loss 3072, 1024x the highest it was before (3), values of 1e+04"
+    assert numbers(warning.message) == ["3072", "1024", "3", "1e+04"]
     assert story.summary({Q1: 3.0, Q2: 3.0}) == [WarningCleared("q_divergence", "Walker")]
 
 
@@ -199,7 +205,7 @@ def test_an_entropy_coefficient_that_vanishes_is_warned_about_until_it_is_back()
     story = Story("sac")
     assert story.summaries(COEFFICIENT, [0.5, 0.1, 0.01, 1e-3, 1e-4, 4e-5, 3e-5]) == []
     warning = only(story.summaries(COEFFICIENT, [2e-5, 2e-5]))
-    assert warning.message == "entropy coefficient 2e-05, near zero: the policy no longer explores"
+    assert numbers(warning.message) == ["2e-05"]
     assert story.summaries(COEFFICIENT, [1e-4]) == []
     assert story.summaries(COEFFICIENT, [1e-3]) == [WarningCleared("entropy_coefficient", "Walker")]
 
@@ -231,16 +237,14 @@ def test_of_two_coefficients_each_may_run_away():
 def test_updates_that_would_start_after_the_end_are_warned_about_at_once():
     plan = {"replay_steps": 50_000, "first_update_step": 10_000_000}
     warning = only(Story("sac", **plan).warnings)
-    assert warning.message == "updates start at step 10M, training ends at step 10M"
+    assert numbers(warning.message) == ["10", "10"]
     assert Story("sac", **(plan | {"first_update_step": 9_999_999})).warnings == []
 
 
 def test_a_full_replay_buffer_without_an_update_is_warned_about():
     story = Story("sac", num_agents=100, replay_steps=50_000, first_update_step=10_000)
     assert [w for _ in range(59) for w in story.steps()] == []
-    assert only([w for _ in range(20) for w in story.steps()]).message == (
-        "no update at step 60k, though the replay buffer is full"
-    )
+    assert numbers(only([w for _ in range(20) for w in story.steps()]).message) == ["60"]
     assert story.publish(ProgressReported("Walker", 80_000, 80_000, 100.0, 1)) == [
         WarningCleared("no_updates", "Walker")
     ]
@@ -250,7 +254,7 @@ def test_a_kl_spike_is_compared_with_the_usual_value():
     story = Story(goal=1_000_000_000)
     assert story.summaries(KL, [0.010, 0.012, 0.013, 0.012, 0.011, 0.2, 0.012, 0.013]) == [], "one spike is none"
     warning = only(story.summaries(KL, [0.072, 0.072, 0.09]))
-    assert warning.message == "KL 0.072, 6x its usual 0.012"
+    assert numbers(warning.message) == ["0.072", "6", "0.012"]
     assert "learning_rate" in warning.advice
     assert story.summaries(KL, [0.05] * 30) == [], "high values do not count as usual"
     assert story.summaries(KL, [0.02]) == [WarningCleared("kl_spike", "Walker")]
@@ -272,7 +276,7 @@ def test_clipping_most_updates_for_long_is_warned_about():
 def test_a_loss_that_is_not_finite_is_warned_about_at_once(value):
     story = Story()
     warning = only(story.summaries(VALUE_LOSS, [value]))
-    assert warning.message == f"value loss is not finite ({value}) at step 50k"
+    assert f"({value})" in warning.message
     assert story.summaries(VALUE_LOSS, [1.0]) == [WarningCleared("loss_not_finite", "Walker")]
 
 
@@ -281,7 +285,6 @@ def test_an_exploding_value_loss_is_compared_with_the_highest_before():
     assert story.summaries(VALUE_LOSS, [8.0, 2.0, 1.0, 0.5, 0.01, 0.0003, 10.0, 0.0003, 0.5], mean=50.0) == []
     warning = only(story.summaries(VALUE_LOSS, [3.0**power for power in range(14)], mean=40.0))
     assert warning.kind == "value_loss_explosion"
-    assert "x the highest it was before (" in warning.message
     assert story.summaries(VALUE_LOSS, [5.0], mean=50.0) == [WarningCleared("value_loss_explosion", "Walker")]
 
 
@@ -298,7 +301,7 @@ def test_a_lost_return_is_compared_with_its_best():
     for mean in (20.0, 80.0, 200.0, 400.0, 390.0, 250.0, 300.0, 180.0, 410.0):
         assert story.summary(mean=mean) == []
     warning = only([w for mean in (150.0, 100.0, 90.0, 80.0) for w in story.summary(mean=mean)])
-    assert warning.message == "mean return 90, down from its best 410 (it began at 20)"
+    assert numbers(warning.message) == ["90", "410", "20"]
     assert "best checkpoint" in warning.advice
     assert [w for mean in (200.0, 230.0) for w in story.summary(mean=mean)] == []
     assert story.summary(mean=350.0) == [WarningCleared("return_drop", "Walker")]
@@ -402,7 +405,7 @@ def test_rule_that_raises_is_reported_once_with_its_traceback_and_left_out(rule)
     story.publish(BehaviorStarted("Runner", "ppo", "", 0, 10, 1, 1, False))
     (report,) = [event for event in story.warnings if isinstance(event, LogEmitted)]
     first, *detail = report.message.splitlines()
-    assert first.startswith("the rule of the warning broken failed and is left out from now on: ")
+    assert " broken " in first
     assert "Error" in first
     assert "Traceback" in report.message or detail[0] == "...", "the lines of its author's file are there"
     story.summary({ENTROPY: 0.4})
@@ -416,7 +419,7 @@ def test_episodes_that_do_not_end_are_warned_about_after_so_many_steps_however_q
     story = Story()
     assert [w for _ in range(29) for w in story.steps(after=0.01)] == []
     warning = only([w for _ in range(40) for w in story.steps(after=0.01)])
-    assert warning.message == "no episode has ended in 30k steps"
+    assert numbers(warning.message) == ["30"]
     assert "max_episode_steps" in warning.advice
     ended = story.publish(EpisodesFinished("Walker", story.step, 1, 5.0, 5.0, 5.0, 100.0))
     assert ended == [WarningCleared("no_episodes", "Walker")]
@@ -430,7 +433,7 @@ def test_slow_steps_without_the_end_of_an_episode_are_no_warning():
 def test_each_of_many_agents_is_given_its_steps():
     story = Story(num_agents=100)
     assert [w for _ in range(299) for w in story.steps()] == []
-    assert only(story.steps()).message == "no episode has ended in 300k steps"
+    assert numbers(only(story.steps()).message) == ["300"]
 
 
 def test_where_episodes_are_long_more_steps_are_given():
@@ -438,7 +441,7 @@ def test_where_episodes_are_long_more_steps_are_given():
     story.warnings = [w for _ in range(25) for w in story.steps()]
     story.publish(EpisodesFinished("Walker", story.step, 1, 5.0, 5.0, 5.0, 100.0))
     assert {w.kind for _ in range(74) for w in story.steps()} == {"rare_episodes"}
-    assert only(story.steps()).message == "no episode has ended in 75k steps"
+    assert numbers(only(story.steps()).message) == ["75"]
 
 
 def play(story, episodes, *returns, length=100):
@@ -454,8 +457,8 @@ def play(story, episodes, *returns, length=100):
 def test_few_episodes_in_the_first_steps_are_a_warning_until_they_are_more():
     story = Story(num_agents=1)
     warning = only([*play(story, 7, 1.0, 2.0, length=4_000), *play(story, 3, 1.0, length=1_000)])
-    assert warning.message == "only 9 episodes have ended in 30k steps: too few to learn from and to show progress"
-    assert "give gymnasium:Walker a time limit (max_episode_steps in env_kwargs for an id of Gymn" in warning.advice
+    assert numbers(warning.message) == ["9", "30"]
+    assert "gymnasium:Walker" in warning.advice
     assert play(story, 8, 1.0, 2.0, length=4_000) == []
     assert play(story, 100, 1.0, 2.0, length=1_000) == [WarningCleared("rare_episodes", "Walker")]
 
@@ -472,8 +475,7 @@ def test_returns_that_are_all_the_same_are_a_warning_until_one_differs():
     story = Story()
     assert play(story, 299, -200.0) == []
     warning = only(play(story, 1, -200.0))
-    assert warning.message == "no episode so far had another return than -200"
-    assert "reward steps toward the goal" in warning.advice
+    assert numbers(warning.message) == ["-200"]
     assert play(story, 500, -200.0) == []
     assert play(story, 1, -150.0) == [WarningCleared("same_returns", "Walker")]
 
@@ -483,7 +485,7 @@ def test_a_new_lesson_begins_with_returns_of_its_own():
     play(story, 200, 7.0)
     story.publish(LessonChanged("Walker", story.step, "size", 2, 3))
     assert play(story, 299, 3.0) == []
-    assert only(play(story, 1, 3.0)).message == "no episode so far had another return than 3"
+    assert numbers(only(play(story, 1, 3.0)).message) == ["3"]
 
 
 def test_returns_that_stay_as_they_were_at_first_are_a_warning_until_they_are_better():
@@ -494,7 +496,7 @@ def test_returns_that_stay_as_they_were_at_first_are_a_warning_until_they_are_be
         story.publish(MetricsReported("Walker", story.step, 1.0, {}, 0.02, 0.14, None, True))
     warning = only(play(story, 5, *rare))
     assert warning.kind == "no_improvement"
-    assert warning.message == "mean return 0.01807 after 50k steps, hardly better than at first (0.02)"
+    assert numbers(warning.message) == ["0.01807", "50", "0.02"]
     assert "buffer_size" in warning.advice
     assert play(story, 100, *rare) == []
     assert play(story, 100, 0.0, 1.0) == [WarningCleared("no_improvement", "Walker")]
@@ -553,10 +555,7 @@ def test_actions_that_shrink_because_only_their_cost_counts_are_a_warning_until_
     story = Story(goal=1_000_000_000)
     assert [w for _ in range(4) for w in story.summary({SHARE: 0.999, MAGNITUDE: 0.9}, mean=-30.0)] == []
     warning = only([w for size in (0.8, 0.6) for w in story.summary({SHARE: 0.999, MAGNITUDE: size}, mean=-10.0)])
-    assert warning.message == (
-        "mean return -10: only the cost of actions makes rewards differ (100%),"
-        " and actions are 67% as large as at first: the policy learns to do nothing"
-    )
+    assert numbers(warning.message) == ["-10", "100", "67"]
     assert story.summary({SHARE: 0.9, MAGNITUDE: 0.1}) == []
     assert story.summary({SHARE: 0.3, MAGNITUDE: 0.1}) == [WarningCleared("does_nothing", "Walker")]
 
@@ -579,7 +578,7 @@ def test_greedy_policy_that_is_far_worse_than_the_sampled_one_is_a_warning_until
         story.summary(mean=-80.0 + number, std=60.0)
     assert evaluation(story, -1600.0, 500.0) == [], "the returns of training may be older"
     warning = only(evaluation(story, -1100.0, 300.0))
-    assert warning.message == "mean return -1100 of greedy actions in evaluations, -76 of sampled ones in training"
+    assert numbers(warning.message) == ["-1100", "-76"]
     assert evaluation(story, -120.0) == []
     assert evaluation(story, -90.0) == [WarningCleared("greedy_return", "Walker")]
 
@@ -617,7 +616,7 @@ def test_returns_have_a_fifth_of_the_training_to_improve():
 def test_steps_of_before_a_resume_do_not_count():
     story = Story(step=5_000_000)
     assert [w for _ in range(29) for w in story.steps()] == []
-    assert only(story.steps()).message == "no episode has ended in 30k steps"
+    assert numbers(only(story.steps()).message) == ["30"]
 
 
 def test_paused_time_is_no_time_without_episodes_or_steps():
@@ -638,7 +637,7 @@ def test_steps_that_stop_are_warned_about_after_half_a_minute_even_in_silence():
     story.steps()
     assert [w for _ in range(29) for w in story.publish(DEVICES, 1.0)] == []
     warning = only([w for _ in range(60) for w in story.publish(DEVICES, 1.0)])
-    assert warning.message == "no step for 30 seconds, at step 1k"
+    assert numbers(warning.message) == ["30", "1"]
     assert story.steps() == [WarningCleared("no_steps", "Walker")]
 
 
@@ -654,7 +653,7 @@ def test_waiting_for_the_user_is_no_silence():
     assert [w for _ in range(600) for w in story.publish(DEVICES, 1.0)] == []
     story.publish(EnvironmentAwaits("gymnasium:Walker", ""))
     assert story.steps() == []
-    assert "no step for 30" in only([w for _ in range(40) for w in story.publish(DEVICES, 1.0)]).message
+    assert "30" in only([w for _ in range(40) for w in story.publish(DEVICES, 1.0)]).message
 
 
 def test_waiting_in_another_environment_excuses_nothing():
@@ -676,7 +675,7 @@ def test_workers_that_fail_again_and_again_are_warned_about_until_they_hold_for_
     assert restart(story) == restart(story) == []
     warning = only(restart(story))
     assert (warning.kind, warning.behavior) == ("frequent_restarts", "Walker")
-    assert warning.message.startswith("3 restarts of its environment's workers, the last: killed by SIG")
+    assert "killed by SIG" in warning.message
     assert len(warning.message) <= LONGEST_MESSAGE
     assert restart(story, after=1700) == []
     assert [w for _ in range(180) for w in story.steps(after=10.0)] == []
@@ -719,7 +718,7 @@ def test_what_has_ended_does_not_stand_still(event):
 def test_a_failed_checkpoint_is_warned_about_until_one_is_saved():
     story = Story()
     warning = only(story.publish(CheckpointFailed("Walker", 1_200_000, "interval", "/x: No space left " + "." * 500)))
-    assert warning.message.startswith("no checkpoint at step 1.2M: /x: No space left")
+    assert "/x: No space left" in warning.message
     assert len(warning.message) <= LONGEST_MESSAGE
     assert story.publish(CheckpointFailed("Walker", 1_300_000, "interval", "again")) == []
     saved = CheckpointSaved("Walker", 1_400_000, "x", "interval", None, False, 1, 0.1)
@@ -760,7 +759,7 @@ def test_a_disk_that_fills_is_warned_about_in_minutes():
         warnings += story.publish(devices(free=8 * GIB - second * (3 << 20)), 5.0)
     warning = only(warnings)
     assert (warning.kind, warning.behavior) == ("disk_filling", "")
-    assert warning.message == "disk full in 41 minutes at this rate, 7.1 GiB free"
+    assert numbers(warning.message) == ["41", "7.1"]
     assert story.publish(devices(free=100 * GIB), 10.0) == [WarningCleared("disk_filling", "")]
 
 
@@ -771,7 +770,7 @@ def test_a_large_disk_may_lose_as_much():
 
 def test_a_disk_nearly_full_is_warned_about():
     story = Story(state="paused")
-    assert only(story.publish(devices(free=GIB - 1))).message == "disk nearly full, 1023 MiB free"
+    assert numbers(only(story.publish(devices(free=GIB - 1))).message) == ["1023"]
     assert story.publish(devices(free=GIB + 1)) == []
     assert story.publish(devices(free=2 * GIB)) == [WarningCleared("disk_full", "")]
     assert Story(state="paused").publish(devices(free=GIB // 2, total=2 * GIB)) == [], "half of a small disk is enough"
@@ -785,7 +784,7 @@ def test_memory_close_to_its_limit_is_warned_about():
         story.publish(full) + story.publish(full) + story.publish(DEVICES) + story.publish(full) + story.publish(full)
         == []
     )
-    assert only(story.publish(full)).message == "memory 94% used, 1 GiB of 16 GiB by this run"
+    assert numbers(only(story.publish(full)).message) == ["94", "1", "16"]
     assert story.publish(devices(used=int(14.4 * GIB))) == []
     assert story.publish(DEVICES) == [WarningCleared("memory_full", "")]
 
@@ -802,9 +801,7 @@ def test_memory_of_a_control_group_is_warned_about_at_four_fifths_with_who_has_m
     story, worker = Story(), RunProcess(7, "worker 2 of gymnasium:Walker", 40 * GIB, 9)
     assert [w for _ in range(9) for w in story.publish(using(0.79, 60, is_limited=True))] == []
     warning = only([w for _ in range(9) for w in story.publish(using(0.82, 60, True, [worker]))])
-    assert warning.message == (
-        "memory 82% used, 60 GiB of 1e+02 GiB by this run, 40 GiB of it by worker 2 of gymnasium:Walker"
-    )
+    assert numbers(warning.message) == ["82", "60", "100", "40", "2"]
     assert story.publish(using(0.75, 60, is_limited=True)) == [WarningCleared("memory_full", "")]
 
 
@@ -838,8 +835,8 @@ def test_memory_that_grows_steadily_is_warned_about_with_its_process_and_rate():
     story = Story()
     warning = only(minutes(story, 6, memory=lambda second: (300 << 20) + 1e6 * second))
     assert (warning.kind, warning.behavior) == ("memory_growth", "")
-    assert warning.message.startswith(f"{LEAKING} grows by 2 MB per 1,000 steps, 0.49 GiB now")
-    assert warning.message.endswith(": memory is full in about 215 minutes")
+    assert warning.message.startswith(f"{LEAKING} grows by 2 MB ")
+    assert numbers(warning.message)[-1] == "215"
     assert minutes(story, 40, memory=lambda second: 660e6, start=360) == [WarningCleared("memory_growth", "")]
 
 
@@ -847,7 +844,7 @@ def test_memory_that_begins_to_grow_after_an_hour_is_warned_about_within_another
     story = Story()
     assert minutes(story, 60) == []
     warning = only(minutes(story, 50, memory=lambda second: (300 << 20) + 1e5 * (second - 3600), start=3600))
-    assert warning.message.startswith(f"{LEAKING} grows by 0.2 MB per 1,000 steps")
+    assert warning.message.startswith(f"{LEAKING} grows by 0.2 MB ")
 
 
 def test_processes_that_come_and_go_by_the_hundred_are_no_trouble():
@@ -886,9 +883,9 @@ def test_descriptors_that_are_never_closed_are_warned_about_and_again_when_few_a
     story = Story()
     growth, full = minutes(story, 14, descriptors=lambda second: 20 + second)
     assert (growth.kind, full.kind) == ("descriptor_growth", "descriptors_full")
-    assert growth.message.startswith(f"{LEAKING} opens 2 descriptors per 1,000 steps that stay open, 2")
+    assert growth.message.startswith(f"{LEAKING} opens 2 descriptors ")
     assert growth.message.endswith(" of 1,024 now")
-    assert full.message == f"{LEAKING} has 830 of 1,024 descriptors open"
+    assert full.message.startswith(f"{LEAKING} has 830 of 1,024 ")
     assert {change.kind for change in minutes(story, 1)} == {"descriptor_growth", "descriptors_full"}
     assert story.open.isdisjoint({"descriptor_growth", "descriptors_full"})
 
@@ -896,7 +893,7 @@ def test_descriptors_that_are_never_closed_are_warned_about_and_again_when_few_a
 def test_a_hot_gpu_is_named_by_its_number():
     story = Story(state="paused")
     hot = devices(heats=(60.0, 87.0, None))
-    assert only([w for _ in range(5) for w in story.publish(hot)]).message == "GPU 1 at 87 C"
+    assert numbers(only([w for _ in range(5) for w in story.publish(hot)]).message) == ["1", "87"]
     assert story.publish(devices(heats=(60.0, 82.0))) == []
     assert story.publish(devices(heats=(60.0, 79.0))) == [WarningCleared("gpu_hot", "")]
 

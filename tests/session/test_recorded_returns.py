@@ -16,6 +16,7 @@ from rl_tui.engine.running.trainer_health import trainer_health
 from rl_tui.engine.session.health.monitor import HealthMonitor
 from rl_tui.engine.session.messages import BehaviorStarted, Envelope, WarningCleared, WarningRaised
 from rl_tui.engine.storage.event_log import read_events
+from tests.session.test_health import numbers
 
 FOLDER = Path(__file__).parent / "recorded_returns"
 
@@ -38,10 +39,7 @@ def warnings_of(envelopes: list[Envelope]) -> list[tuple[str, str]]:
 def test_rare_successes_that_are_ten_times_as_many_later_are_an_improvement() -> None:
     """At a fifth of the training there is none yet; what is said then is cleared once, for good."""
     (kind, first), *later = warnings_of(history("frozen_lake"))
-    assert (kind, first) == (
-        "no_improvement",
-        "mean return 0.01881 after 60.9k steps, hardly better than at first (0)",
-    )
+    assert (kind, numbers(first)) == ("no_improvement", ["0.01881", "60.9", "0"])
     assert later == [("no_improvement", "cleared")]
 
 
@@ -61,19 +59,16 @@ def test_solved_task_that_is_resumed_is_no_trouble(known: str) -> None:
                 earlier_returns=event.earlier_returns if known == "the history" else (),
             )
         envelopes.append(replace(envelope, event=event))
-    expected = ("same_returns", "no episode so far had another return than 500")
-    assert warnings_of(envelopes) == ([expected] if known == "neither" else [])
+    found = [(kind, numbers(message)) for kind, message in warnings_of(envelopes)]
+    assert found == ([("same_returns", ["500"])] if known == "neither" else [])
 
 
 def test_policy_that_learns_to_do_nothing_is_warned_about() -> None:
     ((kind, message),) = warnings_of(history("mountain_car"))
     assert kind == "does_nothing"
-    assert message == (
-        "mean return -10.55: only the cost of actions makes rewards differ (100%), "
-        "and actions are 96% as large as at first: the policy learns to do nothing"
-    )
+    assert numbers(message) == ["-10.55", "100", "96"]
 
 
 def test_greedy_policy_that_is_far_worse_than_the_sampled_one_is_warned_about() -> None:
-    found = [message for kind, message in warnings_of(history("lunar_lander_greedy")) if kind == "greedy_return"]
-    assert found == ["mean return -2573 of greedy actions in evaluations, -190.6 of sampled ones in training"]
+    (found,) = (message for kind, message in warnings_of(history("lunar_lander_greedy")) if kind == "greedy_return")
+    assert numbers(found) == ["-2573", "-190.6"]

@@ -14,6 +14,11 @@ SAMPLES = 3  # in a row, so that a short peak gives no warning
 OWN_SHARE = 0.05  # of what is used: below it, other programs fill the memory
 
 
+def gib(num_bytes: float) -> str:
+    """The number of GiB, with two digits or more: 0.49, 7.1, 128."""
+    return f"{num_bytes / GIB:.2g}" if num_bytes < 10 * GIB else f"{num_bytes / GIB:.0f}"
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """When a sample was taken. seconds: never decreasing. steps: of all behaviors together. is_filling: some replay
@@ -52,7 +57,7 @@ class DiskFilling:
         minutes = free / (before - free) * (now - since) / 60
         if minutes < 60 and free < 10 * GIB:
             return Finding(
-                f"disk full in {minutes:.0f} minutes at this rate, {free / GIB:.2g} GiB free",
+                f"disk full in {minutes:.0f} minutes at this rate, {gib(free)} GiB free",
                 "free space, lower keep_checkpoints or raise checkpoint_interval",
             )
         return "fine" if minutes > 120 or free > 12 * GIB else None
@@ -86,9 +91,9 @@ class MemoryNearlyFull:
             return None
         limit = (0.8 if sample.is_memory_limited else 0.92) * total
         if self._is_high.add(used > limit and own >= OWN_SHARE * used):
-            most = "".join(f", {each.memory_bytes / GIB:.2g} GiB of it by {each.name}" for each in sample.processes[:1])
+            most = "".join(f", {gib(each.memory_bytes)} GiB of it by {each.name}" for each in sample.processes[:1])
             return Finding(
-                f"memory {used / total:.0%} used, {own / GIB:.2g} GiB of {total / GIB:.2g} GiB by this run{most}",
+                f"memory {used / total:.0%} used, {gib(own)} GiB of {gib(total)} GiB by this run{most}",
                 "end other programs, or lower num_envs or buffer_size, before the system kills the run",
             )
         return "fine" if used < limit - 0.04 * total or own < OWN_SHARE * used / 2 else None

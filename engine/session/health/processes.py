@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
 
-from rl_tui.engine.session.health.machine import GIB, SAMPLES, Moment
+from rl_tui.engine.session.health.machine import SAMPLES, Moment, gib
 from rl_tui.engine.session.health.rules import Finding, Streak, Verdict
 from rl_tui.engine.session.messages import DevicesSampled, RunProcess
 
@@ -126,7 +126,7 @@ def _of_memory(growth: Growth, sample: DevicesSampled) -> Finding:
     end = f": memory is full in about {minutes:.0f} minutes" if minutes < 24 * 60 else ""
     return Finding(
         f"{growth.process.name} grows by {growth.per_1000_steps / 1e6:.3g} MB per 1,000 steps,"
-        f" {growth.process.memory_bytes / GIB:.2g} GiB now{end}",
+        f" {gib(growth.process.memory_bytes)} GiB now{end}",
         "find what is kept after each step or episode; until then, --resume begins with fresh processes",
     )
 
