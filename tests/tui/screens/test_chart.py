@@ -155,6 +155,7 @@ async def test_f_opens_the_chart_with_what_was_chosen_and_f_goes_back(size: tupl
     view = scenes.healthy(3).view()
     app = TrainerApp(FakeSession(), view, clock=lambda: view.now + 2)
     async with app.run_test(size=size) as pilot:
+        await pilot.pause()  # + zooms in on what is drawn
         await pilot.press("b", "plus", "f")
         await app.workers.wait_for_complete()
         text = await settled_text(pilot)
