@@ -93,9 +93,10 @@ class Takeover:
         self._sockets: dict[int, socket.socket] = {}  # by worker
 
     def take(self, worker: int) -> None:
-        """From now on the port is taken."""
-        taken = self._sockets[worker] = socket.create_server(("127.0.0.1", self._first_port + worker))
-        taken.setblocking(False)
+        """From now on the port is taken, if not by a connection of another program, which the system gave it."""
+        with contextlib.suppress(OSError):
+            taken = self._sockets[worker] = socket.create_server(("127.0.0.1", self._first_port + worker))
+            taken.setblocking(False)
 
     def release(self, worker: int) -> None:
         """From now on it is not, if it was."""
