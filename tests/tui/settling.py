@@ -24,18 +24,24 @@ async def until_nothing_is_ready(*_: float) -> None:
 async def settle(app: App[Any]) -> None:
     """All that Textual puts off until the next frame, a 60th of a second away, is done: layouts, paint, callbacks."""
     await until_nothing_is_ready()
-    while app.is_running and app.screen_stack and has_frame_due(app, app.screen):
-        if app._resize_timer is not None:
-            app._check_resize()
+    while app.is_running and app.screen_stack and (await has_followed_resize(app) or has_frame_due(app.screen)):
         app.screen._on_timer_update()
         await until_nothing_is_ready()
 
 
-def has_frame_due(app: App[Any], screen: Screen[Any]) -> bool:
-    """Whether the timers for changes of size, or for frames, have anything to do."""
+async def has_followed_resize(app: App[Any]) -> bool:
+    """Whether a timer for changes of size was running, which is over now; one that Textual has dropped never fires."""
+    timer = app._resize_timer
+    if timer is None or timer._task is None or timer._task.done():
+        return False
+    await asyncio.wait([timer._task])
+    return True
+
+
+def has_frame_due(screen: Screen[Any]) -> bool:
+    """Whether the timer for frames has anything to do."""
     return bool(
-        app._resize_timer is not None
-        or screen._layout_required
+        screen._layout_required
         or screen._scroll_required
         or screen._repaint_required
         or screen._recompose_required
