@@ -147,6 +147,7 @@ def test_every_answer_has_its_exit_code_names_what_it_is_about_and_is_in_the_cat
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # beside the environments, which are looked at afterwards
     before = write_files(tmp_path)
     sections: dict[str, list[tuple[str, list[str]]]] = {}
     for exit_code, (title, cases) in [(2, table) for table in REFUSED.items()] + [
