@@ -82,7 +82,7 @@ def named_memory(*pids: int) -> set[str]:
 
 
 def descriptors() -> set[str]:
-    """Pipes and memory without a name that this process has open, by number and name."""
+    """What this process has open, by number and name."""
     gc.collect()
     if not FILES.exists():
         return {str(number) for number in range(psutil.Process().num_fds())}
@@ -90,7 +90,7 @@ def descriptors() -> set[str]:
     for file in FILES.iterdir():
         with contextlib.suppress(FileNotFoundError):  # the folder itself while it is listed
             found.add(f"{file.name} {file.readlink()}")
-    return {name for name in found if "pipe:" in name or "memfd:" in name}
+    return found
 
 
 def survivors(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
