@@ -148,6 +148,8 @@ async def test_a_dialog_looks_the_same_when_textual_has_painted_it_before() -> N
     view = scenes.healthy(3).view()
     app = TrainerApp(FakeSession(answers=False), view, clock=lambda: view.now + 2)
     async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        app.tick()
         await pilot.press("q")
         for _ in range(3):
             await pilot.pause()  # paints
