@@ -157,7 +157,7 @@ class TrainerApp(FailingApp[ExitReason]):
         self._on_shown, self._on_folded = on_shown, on_folded
         self._pace = Pace(REMOTE_SECONDS if is_remote else LOCAL_SECONDS)
         self._follow_up: Timer | None = None
-        self._is_picture_due = self._is_laid_out = False
+        self._is_picture_due = False
         self._drawn_states: object = None
         self._glyphs = glyphs_for(os.environ, ascii)
         self._faults = Faults(view, clock)
@@ -292,7 +292,6 @@ class TrainerApp(FailingApp[ExitReason]):
         if self.terminal is not None and self.terminal.is_gone:
             self.exit_policy.on_terminal_lost()
             return
-        self._is_laid_out |= must_draw
         now = time.monotonic()
         has_news = self.fold() or self._saved_view.restore() or self._is_picture_due
         self._saved_view.save_periodically(now)
@@ -355,10 +354,8 @@ class TrainerApp(FailingApp[ExitReason]):
     def redraw(self) -> None:
         """Draw the screen on top, now, or as soon as the terminal is ready.
 
-        What is behind a dialog is not updated, since all of it would be painted. The first picture is the first tick's.
+        What is behind a dialog is not updated, since all of it would be painted.
         """
-        if not self._is_laid_out:
-            return
         self._is_picture_due = is_behind(self)
         if self._is_picture_due:
             self._poll_sooner()

@@ -1,15 +1,13 @@
-"""What opening a screen costs: its widgets are styled once, and its first picture is drawn when all is laid out."""
+"""What opening a screen costs: its widgets are styled once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import pytest
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 
-from rl_tui.tui.app import TrainerApp
-from rl_tui.tui.screens.overview import OverviewScreen
 from tests.tui import scenes
 from tests.tui.driver import Driven
 
@@ -40,22 +38,3 @@ async def test_a_screen_is_styled_once_for_its_size(opened: str, styled: list[in
             await driven.tick()
         assert sum(number >= ALL for number in styled) == 1
         assert {"-wide", "-high"} <= driven.screen.classes
-
-
-async def test_nothing_is_drawn_before_all_is_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pane that gets the keys asks for a picture, too."""
-    calls: list[str] = []
-    for owner, name in ((TrainerApp, "tick"), (OverviewScreen, "draw")):
-        monkeypatch.setattr(owner, name, noted(calls, getattr(owner, name)))
-    async with Driven(scenes.healthy(3).view(), (200, 60)):
-        assert calls[:2] == ["tick", "draw"]
-
-
-def noted(calls: list[str], function: Callable[..., object]) -> Callable[..., object]:
-    """The function, which adds its name to the calls."""
-
-    def call(*arguments: object) -> object:
-        calls.append(function.__name__)
-        return function(*arguments)
-
-    return call
