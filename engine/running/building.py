@@ -63,7 +63,7 @@ from rl_tui.engine.running.training_analytics import describe_training
 from rl_tui.engine.running.watching.viewer import WatchTarget
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
+from rl_tui.engine.sampling.pools.worker_process import start_seconds
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStarted
 from rl_tui.engine.specs import BehaviorSpec, Policy
@@ -172,7 +172,7 @@ class Builder:
         # ML-Agents gives environment i seed + i; the workers of a run must not share seeds
         seed = self._seed + index * 1_000_003
         has_workers = settings.num_workers > 0 or is_of_unity(source.env)
-        start_seconds = None if has_workers else max(START_SECONDS, settings.timeout_wait)
+        seconds_to_start = None if has_workers else start_seconds(settings.timeout_wait)
         output = self._folder.output
         names, run_logs = environment.behaviors, self._folder.run_logs
         maker, follower = _EnvironmentBehaviors(self, environment, index, saver), LessonFollower(self._lessons)
@@ -191,7 +191,7 @@ class Builder:
             self._bus,
             self._ui_priority,
             output,
-            start_seconds,
+            seconds_to_start,
             names,
             start_note(source.env, settings),
             follower,

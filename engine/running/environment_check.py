@@ -28,7 +28,7 @@ from rl_tui.engine.sampling.environments.observation_space import Bounded, Limit
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.teams import split_name
-from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
+from rl_tui.engine.sampling.pools.worker_process import START_SECONDS, start_seconds
 from rl_tui.engine.session.text import counted
 from rl_tui.engine.specs import (
     Actions,
@@ -92,7 +92,7 @@ def check(
         yield Finding("about", "waiting for the Unity Editor: press Play in it")
     try:
         start = time.monotonic()
-        SIGNS.call_seconds = max(START_SECONDS, timeout)
+        SIGNS.call_seconds = start_seconds(timeout)
         call_with_timeout(SIGNS.call_seconds, pool, pool.start)
         SIGNS.call_seconds = timeout
         yield Finding(

@@ -22,7 +22,7 @@ from rl_tui.engine.running.environments import adaptation_of, make_pool_apart
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.observation_space import bounds_of
 from rl_tui.engine.sampling.environments.space_json import space_from_json
-from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
+from rl_tui.engine.sampling.pools.worker_process import start_seconds
 from rl_tui.engine.specs import BehaviorSpec
 
 _SMALLEST_IMAGE = 36  # rows and columns, which Nature's network needs
@@ -114,17 +114,17 @@ def _behavior(draft: RunConfig, profile: Profile, behavior: str, env: str) -> di
 def _specs(draft: RunConfig, env: str, behavior: str, kwargs: Mapping[str, object]) -> Mapping[str, BehaviorSpec]:
     """The behaviors of one copy of the environment, at least one. behavior: the name of an only one."""
     source = EnvironmentSource(env, behavior, kwargs, adaptation=adaptation_of(draft, [behavior]))
-    timeout = max(START_SECONDS, draft.env_settings.timeout_wait)
+    timeout = start_seconds(draft.env_settings.timeout_wait)
     pool = make_pool_apart(source, source.make, 1, timeout)
 
-    def meet() -> None:
+    def find_behaviors() -> None:
         pool.start()
         if not pool.specs:  # some only know their agents once they are reset
             pool.reset(0)
             pool.receive(0)
 
     try:
-        call_with_timeout(timeout, pool, meet)
+        call_with_timeout(timeout, pool, find_behaviors)
         if not pool.specs:
             raise ConfigError(f"{env}: has no agents after a reset: write a file with default_settings for them")
         return dict(pool.specs)

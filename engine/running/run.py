@@ -36,7 +36,7 @@ from rl_tui.engine.running.threads import UiPriority, spawn
 from rl_tui.engine.running.trainer_health import trainer_health
 from rl_tui.engine.running.watching.service import WatchService
 from rl_tui.engine.sampling.failures import StartStopped
-from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
+from rl_tui.engine.sampling.pools.worker_process import start_seconds
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.health.monitor import HealthMonitor
 from rl_tui.engine.session.messages import (
@@ -117,7 +117,7 @@ class Run:
         limit_threads()
         keep_freed_memory()
         show_stacks_of_crash()
-        SIGNS.call_seconds = max(START_SECONDS, self._config.env_settings.timeout_wait)
+        SIGNS.call_seconds = start_seconds(self._config.env_settings.timeout_wait)
         settings = self._config.checkpoint_settings
         try:
             require_writers(self._config)

@@ -37,7 +37,7 @@ from rl_tui.engine.running.restoring import load_actor, load_trainer
 from rl_tui.engine.sampling.environments.base import Environment, NoteLevel
 from rl_tui.engine.sampling.environments.unity.wire.packages import misread_before
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
+from rl_tui.engine.sampling.pools.worker_process import start_seconds
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
@@ -121,7 +121,7 @@ class SavedRun:
             lessons = make_lessons(self._config, request.seed, EventBus(), self._folder)
             if lessons.has_any:
                 pool.set_parameters(lessons.values)
-            SIGNS.call_seconds = max(START_SECONDS, settings.timeout_wait)
+            SIGNS.call_seconds = start_seconds(settings.timeout_wait)
             pool.start()
             SIGNS.call_seconds = settings.timeout_wait
             behavior = _only(request.behavior, self._names(pool.specs))

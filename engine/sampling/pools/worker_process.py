@@ -27,6 +27,12 @@ ASKING_MS = 100  # between looks for a stop of the run, and for a call that take
 START_SECONDS = 60.0  # ML-Agents' timeout_wait: the time that an environment may take to start
 
 
+def start_seconds(timeout: float) -> float:
+    """That an environment may take to start where each of its later calls may take `timeout` seconds: a minute in any
+    case."""
+    return max(START_SECONDS, timeout)
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerPlan:
     """What stays the same when a worker is started again.
@@ -44,8 +50,8 @@ class WorkerPlan:
 
     @property
     def start_timeout(self) -> float:
-        """Seconds that making the instances may take, the first time and after a failure: a minute in any case."""
-        return max(START_SECONDS, self.timeout)
+        """Seconds that making the instances may take, the first time and after a failure."""
+        return start_seconds(self.timeout)
 
 
 class WorkerProcess:
