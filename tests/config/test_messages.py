@@ -23,6 +23,7 @@ from rl_tui.engine.config.support import (
 )
 from rl_tui.engine.errors import ConfigError
 from rl_tui.tui.cli import main
+from tests.config.test_config import PLUG_IN
 from tests.config.test_legacy import CURIOUS, CURRICULUM, NAMED_LESSONS, OLD_KEYS, RANDOMIZED, SAC
 from tests.golden_files import catalog, check_file
 from tests.packages import Packages
@@ -920,22 +921,8 @@ def about_upgrading(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterato
         yield f"rl-tui upgrade-config {words}", (printed.out + printed.err).splitlines()
 
 
-TRAINER = """
-from typing import ClassVar
-from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule
-
-class OtherSettings(Hyperparameters):
-    implementation: ClassVar = "other:Other"
-    batch_size: int = 4
-    buffer_size: int = 8
-    learning_rate: float = 0.5
-    learning_rate_schedule: Schedule = "constant"
-    patience: int = 3
-"""
-
-
 def about_plugins(packages: Packages) -> Iterator[tuple[str, list[str]]]:
-    packages.install("other", TRAINER, trainers="other = other:OtherSettings")
+    packages.install("other", PLUG_IN, trainers="other = other:OtherSettings")
     writers = {"lines": "LinesSettings", "broken": "BrokenSettings", "wrong": "LinesWriter"}
     packages.install("lines_writer", LINES, writers="\n".join(f"{k} = lines_writer:{v}" for k, v in writers.items()))
     for text in (

@@ -38,7 +38,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
     return Archive(Path("results"))
 
 
-def on_bold(archive: Archive, **others: str) -> Driven:
+def on_bold(archive: Archive, **others: object) -> Driven:
     return Driven(scenes.healthy(1).view(), opened="runs", runs=archive, **others)  # type: ignore[arg-type]
 
 
@@ -85,10 +85,10 @@ async def test_run_on_the_screen_is_not_deleted(archive: Archive) -> None:
 async def test_run_that_goes_on_is_neither_deleted_nor_resumed(archive: Archive) -> None:
     with RunFolder(Path("results"), "bold") as folder:
         folder.open(resume=True)
-        async with on_bold(archive) as screen:
+        async with on_bold(archive, size=(120, 24)) as screen:
             await listed(screen)
             await screen.press("X")
-            await screen.until("is writing to th")  # cut at the end of the line
+            await screen.until("is writing to this run")
             await screen.press("R")
             await screen.until("resume bold:")
     assert Path("results/bold").is_dir()
