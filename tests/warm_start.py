@@ -22,6 +22,7 @@ from tests.warm_parent import LENGTH, STATUS, Request
 
 ROOT = Path(__file__).parents[1]
 IS_POSSIBLE = sys.platform == "linux"  # elsewhere libraries do not survive a fork
+COLD = ("env",)  # before a command line: as every other program, it is not forked
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 # Runs before a program that is not forked: makes the pseudo-terminal on stdout its controlling terminal, for example.
 BEFORE = """

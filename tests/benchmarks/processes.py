@@ -8,7 +8,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.warm_start import COLD
+
 ROOT = Path(__file__).resolve().parents[2]
+PYTHON = (*COLD, sys.executable)  # what begins a command line on a terminal, which could be forked otherwise
 
 
 def limit_cpus(count: int) -> int:

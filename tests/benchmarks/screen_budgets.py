@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from tests.benchmarks.processes import ROOT
+from tests.benchmarks.processes import PYTHON, ROOT
 from tests.benchmarks.tables import row, table
 from tests.pseudo_terminal import PseudoTerminal
 
@@ -79,7 +78,7 @@ def measure_budgets(*, is_quick: bool) -> Budgets:
 
 def program(folder: Path, run_id: str, *more: str, bytes_per_second: float | None = None) -> PseudoTerminal:
     """The real program on a terminal; three behaviors train in its process."""
-    command = [sys.executable, "-m", "rl_tui", "three.yaml", "--run-id", run_id, *more]
+    command = [*PYTHON, "-m", "rl_tui", "three.yaml", "--run-id", run_id, *more]
     variables = {"PYTHONPATH": str(ROOT / "src"), "XDG_STATE_HOME": str(folder), "LANG": "C.UTF-8"}
     return PseudoTerminal(command, SIZE, folder=folder, variables=variables, bytes_per_second=bytes_per_second)
 

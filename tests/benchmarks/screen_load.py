@@ -7,7 +7,6 @@ import gc
 import json
 import os
 import random
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.charts.window import Viewport
 from rl_tui.tui.demo.session import DemoSession
 from rl_tui.tui.drawing.glyphs import UNICODE
-from tests.benchmarks.processes import ROOT, run_python
+from tests.benchmarks.processes import PYTHON, ROOT, run_python
 from tests.benchmarks.tables import row, table
 from tests.pseudo_terminal import PseudoTerminal
 
@@ -63,7 +62,7 @@ def ticks_at(size: tuple[int, int], seconds: float) -> list[float]:
     """Milliseconds of each tick on a terminal of that size, the first ones left out."""
     with TemporaryDirectory(prefix="rl-tui-bench-") as folder:
         path = Path(folder) / "ticks.json"
-        words = [sys.executable, "-m", __name__, "--ticks", str(path), "--seconds", str(seconds)]
+        words = [*PYTHON, "-m", __name__, "--ticks", str(path), "--seconds", str(seconds)]
         variables = {"PYTHONPATH": str(ROOT / "src"), "XDG_STATE_HOME": folder, "LANG": "C.UTF-8"}
         with PseudoTerminal(words, size, variables=variables) as terminal:
             if terminal.wait(seconds + 120) != 0:

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from typing import TypeAlias
 
 import psutil
 
-from tests.benchmarks.processes import surroundings
+from tests.benchmarks.processes import PYTHON, surroundings
 from tests.benchmarks.settings import WORKLOADS, configuration
 from tests.benchmarks.tables import table, verdict
 from tests.pseudo_terminal import PseudoTerminal
@@ -61,7 +60,7 @@ def soak(trainer: str, has_screen: bool, seconds: float) -> list[Sample]:
         settings = [f"{key}.max_steps={FOREVER}", f"{key}.checkpoint_interval={CHECKPOINT_STEPS[trainer]}"]
         if trainer == "sac":
             settings.append(f"{key}.hyperparameters.buffer_size={REPLAY_STEPS}")
-        words = [sys.executable, "-m", "rl_tui", str(file), *(word for each in settings for word in ("--set", each))]
+        words = [*PYTHON, "-m", "rl_tui", str(file), *(word for each in settings for word in ("--set", each))]
         started = on_screen if has_screen else without_screen
         with started(words, file.parent) as (process, wait):
             began = time.monotonic()

@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 
 from rl_tui.engine.session.messages import MetricsReported
-from tests.benchmarks.processes import ROOT
+from tests.benchmarks.processes import PYTHON, ROOT
 from tests.benchmarks.runs import read_events
 from tests.benchmarks.screen_budgets import WARM_SECONDS, press_often, quantile
 from tests.benchmarks.tables import table, verdict
@@ -87,7 +87,7 @@ def measure_watch_cost(pairs: int, *, is_quick: bool) -> WatchCost:
 
 def _of_one_run(environment: str, folder: Path, pairs: int, *, is_quick: bool) -> tuple[list[Turns], list[float]]:
     (folder / "watch.yaml").write_text(TRAINING.format(environment=environment))
-    command = [sys.executable, "-m", "rl_tui", "watch.yaml", "--no-bell"]
+    command = [*PYTHON, "-m", "rl_tui", "watch.yaml", "--no-bell"]
     variables = {"PYTHONPATH": str(ROOT / "src"), "XDG_STATE_HOME": str(folder), "LANG": "C.UTF-8"}
     seconds = QUICK_TURN_SECONDS if is_quick else TURN_SECONDS
     marks: list[tuple[bool, float, float, float, int]] = []

@@ -14,11 +14,10 @@ from types import MappingProxyType
 from rl_tui.engine.session.codec import decode
 from rl_tui.engine.session.messages import Event
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
-from tests.warm_start import WarmProcess
+from tests.warm_start import COLD, WarmProcess
 
 ROOT = Path(__file__).parent.parent.parent
 COMMAND = [sys.executable, "-W", "error::ResourceWarning", "-m", "rl_tui"]
-COLD = ("env",)  # as every other program, it is not forked
 
 CARTPOLE = """\
 behaviors:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.program import CARTPOLE, COLD, ROOT, finish, surroundings
+from tests.end_to_end.program import CARTPOLE, ROOT, finish, surroundings
 from tests.packages import MAZE, Packages
-from tests.warm_start import WarmProcess
+from tests.warm_start import COLD, WarmProcess
 
 # As the installed command is: the working folder is not searched by itself.
 RL_TUI = ["-P", "-m", "rl_tui"]
