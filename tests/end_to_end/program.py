@@ -99,11 +99,20 @@ def events_of(run_folder: Path) -> list[Event]:
     return [decode(line).event for line in (run_folder / "events.jsonl").read_text().splitlines()]
 
 
-def wait_for_summary(run_folder: Path, number: int = 1) -> int:
-    """The run has learned for as long as so many summaries take; returns how many there are by now."""
+def wait_for_summary(run_folder: Path, number: int = 1, *, after: str = "") -> int:
+    """The run has learned for as long as so many summaries take; returns how many there are by now.
+
+    after: a kind of event; summaries before the first one do not count.
+    """
     deadline = time.monotonic() + DEADLINE_SECONDS
     events = run_folder / "events.jsonl"
-    while (found := events.read_text().count('"event": "MetricsReported"') if events.exists() else 0) < number:
+
+    def count() -> int:
+        text = events.read_text() if events.exists() else ""
+        since = text.partition(f'"event": "{after}"')[2] if after else text
+        return since.count('"event": "MetricsReported"')
+
+    while (found := count()) < number:
         assert time.monotonic() < deadline, f"{found} of {number} summaries in {events}"
         time.sleep(0.05)
     return found

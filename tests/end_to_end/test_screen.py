@@ -64,6 +64,7 @@ def test_keys_of_a_session_have_the_documented_effect(folder: Path) -> None:
         screen.wait_for(r"CKPT")
         screen.press("p")
         screen.wait_for("TRAINING")
+        wait_for_summary(folder / "results/cartpole", after="CheckpointSaved")  # there is something new to save
         screen.press("e")
         screen.wait_for(r"\.onnx")
         screen.press("?")

@@ -142,7 +142,7 @@ def test_failed_environment_ends_its_behavior_saved_while_the_other_trains_on(
 def test_environment_that_is_made_forever_ends_the_run_and_says_where(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rl_tui.engine.running.building.START_SECONDS", 0.2)
+    monkeypatch.setattr("rl_tui.engine.sampling.pools.worker_process.START_SECONDS", 0.2)
     env_settings = {"timeout_wait": 1, "num_envs": 1}
     run = LiveRun(
         configuration(
