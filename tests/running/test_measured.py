@@ -58,10 +58,9 @@ class Announcing(Line):
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_statistics_of_an_environment_have_its_own_names_everywhere(tmp_path: Path, workers: int) -> None:
-    file = configuration(
-        tmp_path, {"Walker": behavior(max_steps=600)}, f"{__name__}:Announcing", env_settings={"num_workers": workers}
-    )
-    run = run_to_end(file)
+    walker = behavior(max_steps=600, summary_freq=200)  # each of 20 steps or more: copies may be a step apart
+    settings = {"num_workers": workers}
+    run = run_to_end(configuration(tmp_path, {"Walker": walker}, f"{__name__}:Announcing", env_settings=settings))
     assert run.launch.exit_code == 0, run.recent_events()
     summaries = run.of(MetricsReported)
     falls = [summary.metrics["Maze/Falls"] for summary in summaries]
