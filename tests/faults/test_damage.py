@@ -6,6 +6,7 @@ import os
 import pickle  # noqa: TID251 - hostile ones are made here, to see them refused
 import random
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,17 @@ from rl_tui.engine.specs import State
 from rl_tui.engine.storage.checkpoint_format import STATE, TENSORS, encode_manifest
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.file_names import MANIFEST
+from tests.faults.memory import folder_in_memory
 
 FILES = (TENSORS, STATE, MANIFEST)
 WEIGHT = np.arange(40, dtype=np.float32)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """In memory."""
+    with folder_in_memory() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,10 +18,18 @@ from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.disk import UNFINISHED
 from rl_tui.engine.storage.file_names import MANIFEST
 from tests.faults.crash_model import Call, Killed, Machine, RecordingDisk, Tree, write_tree
+from tests.faults.memory import folder_in_memory
 
 STORE = Path("results/first/Walker/checkpoints")
 RETURNS = {100: 10.0, 200: 90.0, 300: 30.0, 400: 40.0, 500: 50.0}
 BEST = 200
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """In memory."""
+    with folder_in_memory() as folder:
+        yield folder
 
 
 def state_at(step: int) -> State:

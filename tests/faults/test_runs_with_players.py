@@ -34,7 +34,7 @@ def train(
     (folder / "3DBall.yaml").write_text(UNENDING)
     make_player(folder, *arguments)
     names = ["--no-ui", "--run-id", "u1", "--env=./player", "--num-envs", "3", "--timeout-wait", "60"]
-    training = start("3DBall.yaml", *names, *NO_LIMIT, *flags, folder=folder)
+    training = start("3DBall.yaml", *names, *NO_LIMIT, *flags, folder=folder, from_cold=True)  # its workers are its own
     try:
         yield training
     finally:
