@@ -47,23 +47,23 @@ class Trainer:
         self._player = WarmProcess([player, "--mlagents-port", str(self.port), *arguments])
         return self._player
 
-    def heard_bytes(self) -> bytes:
+    def receive_bytes(self) -> bytes:
         """The next request, as it came."""
         return self._requests.get(timeout=DEADLINE_SECONDS)
 
-    def heard(self) -> messages.UnityMessageProto:
+    def receive(self) -> messages.UnityMessageProto:
         """The next request."""
-        return messages.UnityMessageProto.FromString(self.heard_bytes())
+        return messages.UnityMessageProto.FromString(self.receive_bytes())
 
     def say(self, message: messages.UnityMessageProto) -> None:
-        """Answer the request that was heard last."""
+        """Answer the request that was received last."""
         self._replies.put(message.SerializeToString(), timeout=DEADLINE_SECONDS)
 
     def shake_hands(
         self, side_channel: bytes = b"", seed: int = 1, capabilities: Sequence[str] = CAPABILITIES
     ) -> messages.UnityRLInitializationOutputProto:
         """Up to the first RESET; what the player said of itself."""
-        said = self.heard().unity_output.rl_initialization_output
+        said = self.receive().unity_output.rl_initialization_output
         first = messages.UnityMessageProto(header=messages.HeaderProto(status=200))
         first.unity_input.rl_initialization_input.seed = seed
         first.unity_input.rl_initialization_input.communication_version = "1.5.0"
@@ -72,7 +72,7 @@ class Trainer:
             messages.UnityRLCapabilitiesProto(**dict.fromkeys(capabilities, True))
         )
         self.say(first)
-        self.heard()
+        self.receive()
         self.act({}, messages.RESET, side_channel)
         return said
 

@@ -116,9 +116,9 @@ class SACTrainer(ActorTrainer[SACSettings]):
         return math.ceil(steps / self._sync.size)
 
     def add(self, block: Trajectories) -> Samples:
-        """Keep a block; returns the size of the buffer, and what each stream paid in the episodes that ended in it.
+        """Keep a block; returns the size of the buffer, and each stream's returns of the episodes that ended in it.
 
-        On several ranks `update` returns the means of that.
+        On several ranks `update` returns their means.
         """
         return self._include_now(block, self._include)
 
@@ -175,7 +175,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
                 step = self._agreed_step(step)
                 learning_rate = scheduled_learning_rate(self._hyper, step, self._config.max_steps)
                 with self._undoing_statistics():
-                    paid = self._include_waiting(self._include)
+                    returns = self._include_waiting(self._include)
                 while self._due_steps >= self._hyper.steps_per_update:
                     minibatch = self._draw(step)
                     terms.append(self._learn(minibatch, learning_rate, step))
@@ -191,7 +191,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
             self._streams.restore(signals)
             raise
         self.num_updates += 1
-        return {**self._metrics(means), "Policy/Learning Rate": learning_rate, **reported, **paid}
+        return {**self._metrics(means), "Policy/Learning Rate": learning_rate, **reported, **returns}
 
     def _update_signals(self, should_continue: Callable[[], bool]) -> None:
         """Let reward signals learn from one mini-batch per `reward_signal_steps_per_update` new steps."""

@@ -13,11 +13,11 @@ class Echo:
     channel_id = ECHO
 
     def __init__(self) -> None:
-        self.heard: list[bytes] = []
+        self.received: list[bytes] = []
         self._count = 0
 
     def on_message(self, payload: bytes) -> None:
-        self.heard.append(payload)
+        self.received.append(payload)
 
     def pop_messages(self) -> list[bytes]:
         self._count += 1

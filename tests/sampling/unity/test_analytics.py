@@ -38,8 +38,8 @@ def received(folder: Path, *arguments: str, number: int = 0, **settings: object)
     with playing(folder, "--task", "crowd", "--spec", json.dumps(CROWD), *arguments, number=number, **settings) as made:
         play(made, 5)
         warnings = "\n".join(text for _, text in made.pop_notes())
-    heard = notes(folder / "logs" / f"Player-{number}.log")
-    return [line for line in heard if line.get("channel") == "training analytics"], warnings
+    lines = notes(folder / "logs" / f"Player-{number}.log")
+    return [line for line in lines if line.get("channel") == "training analytics"], warnings
 
 
 def hashed(name: str) -> str:

@@ -260,7 +260,7 @@ def test_a_user_may_have_side_channels(tmp_path: Path) -> None:
     with playing(tmp_path, side_channels=names) as environment:
         play(environment, 3)
         (channel,) = environment._channels._own.values()
-        assert channel.heard == [b"0", b"1", b"2", b"3"]  # type: ignore[attr-defined]
+        assert channel.received == [b"0", b"1", b"2", b"3"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,12 @@ def called(port: int, content: bytes, method: str = EXCHANGE) -> str:
 
 
 def attacked(port: int) -> Mapping[str, str]:
-    """What each call heard; bytes that are no calls are sent besides."""
+    """What each call was answered; bytes that are no calls are sent besides."""
     for content in BYTES.values():
         with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as connection:
             connection.sendall(content)
-    heard = {name: called(port, content) for name, content in CALLS.items()}
-    return heard | {"another method": called(port, CALLS["noise"], f"{EXCHANGE}Twice")}
+    answers = {name: called(port, content) for name, content in CALLS.items()}
+    return answers | {"another method": called(port, CALLS["noise"], f"{EXCHANGE}Twice")}
 
 
 def test_what_is_no_message_of_ml_agents_is_refused_and_the_editor_is_waited_for_and_plays(
@@ -76,14 +76,14 @@ def test_what_is_no_message_of_ml_agents_is_refused_and_the_editor_is_waited_for
     with ThreadPoolExecutor(1) as thread:
         first = thread.submit(editor.reset, None)
         wait_until(lambda: bool(editor.awaits))
-        heard = attacked(ports.EDITOR_PORT)
-        assert heard.pop("another method").startswith("UNIMPLEMENTED")
-        assert all(text.startswith("PERMISSION_DENIED: the first message must be Unity's") for text in heard.values())
+        answers = attacked(ports.EDITOR_PORT)
+        assert answers.pop("another method").startswith("UNIMPLEMENTED")
+        assert all(text.startswith("PERMISSION_DENIED: the first message must be Unity's") for text in answers.values())
         assert not first.done()
         with press_play(tmp_path):
             answer = first.result(DEADLINE)
-            heard = attacked(ports.EDITOR_PORT)
-            assert set(heard.values()) > {"PERMISSION_DENIED: the port serves another client"}
+            answers = attacked(ports.EDITOR_PORT)
+            assert set(answers.values()) > {"PERMISSION_DENIED: the port serves another client"}
             for _ in range(3):
                 answer = editor.step(zeros(editor.specs, answer))
             assert len(answer[BALL].decisions.agent_ids) == 12

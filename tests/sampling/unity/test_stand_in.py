@@ -32,15 +32,15 @@ def test_a_player_shakes_hands_announces_its_behavior_once_and_plays_until_the_t
         said = trainer.shake_hands(seed=7)
         assert (said.name, said.communication_version) == ("AcademySingleton", "1.5.0")
         assert not said.brain_parameters
-        first = trainer.heard()
+        first = trainer.receive()
         (brain,) = first.unity_output.rl_initialization_output.brain_parameters
         assert (brain.brain_name, brain.action_spec.num_continuous_actions) == (BALL, 2)
         trainer.act({BALL: acted((0.0, 0.0), 12)})
-        second = trainer.heard()
+        second = trainer.receive()
         assert not second.unity_output.HasField("rl_initialization_output")
         assert [agent.reward for agent in agents(second)[BALL]] == pytest.approx([0.1] * 12)
         trainer.act({BALL: acted((0.0, 0.0), 12)})
-        third = agents(trainer.heard())[BALL]
+        third = agents(trainer.receive())[BALL]
         assert [(agent.id, agent.done, agent.max_step_reached) for agent in third] == [
             (id, is_done, is_done) for is_done in (True, False) for id in range(12)
         ]
@@ -53,10 +53,10 @@ def test_a_signal_makes_a_player_send_its_last_header_and_leave(tmp_path: Path) 
     with Trainer() as trainer:
         process = trainer.start(make_player(tmp_path))
         trainer.shake_hands()
-        trainer.heard()
+        trainer.receive()
         process.send_signal(signal.SIGTERM)
         trainer.act({BALL: acted((0.0, 0.0), 12)})
-        last = trainer.heard()
+        last = trainer.receive()
         assert (last.header.status, last.HasField("unity_output")) == (400, False)
         trainer.close()
         assert process.wait(DEADLINE_SECONDS) == 0

@@ -200,6 +200,6 @@ def test_the_handshake_has_the_recorded_bytes(mlagents_data: Path, tmp_path: Pat
     with Trainer() as trainer:
         trainer.start(make_player(tmp_path, "--package-version", "3.0.0-exp.1"))
         for number in (0, 1):
-            assert trainer.heard_bytes() == (folder / f"{number:04}.request").read_bytes()
+            assert trainer.receive_bytes() == (folder / f"{number:04}.request").read_bytes()
             trainer.say(messages.UnityMessageProto.FromString((folder / f"{number:04}.response").read_bytes()))
-        trainer.heard()
+        trainer.receive()

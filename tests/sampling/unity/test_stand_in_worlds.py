@@ -152,14 +152,14 @@ def test_a_player_dies_at_the_request_that_trouble_names_and_only_once_with_a_fi
         assert process.wait(DEADLINE_SECONDS) == code
         trainer.start(player, "-logFile", str(tmp_path / "log"))
         trainer.shake_hands()
-        assert len(agents(trainer.heard())["3DBall?team=0"]) == 12
+        assert len(agents(trainer.receive())["3DBall?team=0"]) == 12
 
 
 def test_a_wrapper_is_the_parent_of_the_player(tmp_path: Path) -> None:
     with Trainer() as trainer:
         process = trainer.start(make_player(tmp_path, "--wrapper"))
         trainer.shake_hands()
-        trainer.heard()
+        trainer.receive()
         assert len(psutil.Process(process.pid).children()) == 1
         trainer.close()
         assert process.wait(DEADLINE_SECONDS) == 0
