@@ -249,6 +249,7 @@ async def test_toasts_wait_until_a_dialog_is_gone() -> None:
         session.bus.publish(WARNING)
         app.tick()
         assert without_state_line(await settled_text(pilot)) == without_state_line(dialog)
+        assert not app._notifications  # its time would run out below the dialog
         await pilot.press("escape")
         app.tick()
         assert "raise beta" in " ".join((await settled_text(pilot)).split())
