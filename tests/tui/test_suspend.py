@@ -99,6 +99,31 @@ def test_screen_that_could_not_prepare_for_a_stop_comes_back_whole(shell: Shell)
     shell.leave()
 
 
+READ_WHAT_ANOTHER_TOOK = """
+import os, select
+from rl_tui.tui.terminal.streams import open_without_waiting
+print("type")
+select.select([0], [], [])
+os.read(0, 100)
+with open_without_waiting(0) as keys:
+    try:
+        os.read(keys, 100)
+    except BlockingIOError:
+        print(f"nothing is left, {os.get_blocking(0)=}")
+    select.select([0], [], [])
+    print("then", os.read(keys, 100))
+"""
+
+
+def test_keys_that_the_shell_has_taken_are_not_waited_for(tmp_path: Path) -> None:
+    with PseudoTerminal([sys.executable, "-c", READ_WHAT_ANOTHER_TOOK], folder=tmp_path) as terminal:
+        terminal.wait_for("type")
+        terminal.press("fg", "enter")
+        terminal.wait_for(r"nothing is left, os.get_blocking\(0\)=True")
+        terminal.press("q", "enter")
+        terminal.wait_for(r"then b'q\\n'")
+
+
 def test_run_goes_on_in_the_background_without_its_screen_and_can_be_ended_there(shell: Shell) -> None:
     shell.terminal.press("ctrl+z")
     shell.terminal.wait_for("Stopped")

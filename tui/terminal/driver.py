@@ -19,6 +19,7 @@ from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.tui.terminal.keyboard import Keyboard
 from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE, title_sequence
 from rl_tui.tui.terminal.signals import restore_signals
+from rl_tui.tui.terminal.streams import open_without_waiting
 from rl_tui.tui.textual_private import OpenDriver, fail, get_time
 
 TITLE_SECONDS = 1.0  # from one title to the next
@@ -118,11 +119,13 @@ class TerminalDriver(OpenDriver):
         """Read keys until the screen is left or the terminal is gone, which `is_gone` reports."""
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTIN})  # reading another job's keys is then an error
         try:
-            self._read_keys()
+            with open_without_waiting(self.fileno) as keys:
+                self._read_keys(keys)
         except Exception as error:  # noqa: BLE001  # Textual would exit without a reason
             self.app.call_later(fail, self.app, error)
 
-    def _read_keys(self) -> None:
+    def _read_keys(self, keys: int) -> None:
+        """Between a poll and the read, the shell may have taken what there was."""
         keyboard, decoder = Keyboard(), codecs.getincrementaldecoder("utf-8")(errors="replace")
         poll = select.poll()
         poll.register(self.fileno, select.POLLIN)
@@ -130,7 +133,7 @@ class TerminalDriver(OpenDriver):
             text = ""
             if poll.poll(KEY_MILLISECONDS):
                 try:
-                    text = decoder.decode(os.read(self.fileno, READ_BYTES))
+                    text = decoder.decode(os.read(keys, READ_BYTES))
                 except OSError:
                     self.exit_event.wait(FOREGROUND_SECONDS)  # until it is ours again, or gone
             for message in keyboard.feed(text, time.monotonic()):

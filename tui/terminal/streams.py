@@ -88,6 +88,25 @@ def why_no_screen() -> str:
     return ""
 
 
+@contextlib.contextmanager
+def open_without_waiting(terminal: int) -> Iterator[int]:
+    """Inside, a descriptor of the same terminal whose reads raise BlockingIOError where there is nothing to read.
+
+    `terminal` itself stays as it is: its flags are also those of the shell. Without job control, where no other job
+    takes what a poll has found, it is used.
+    """
+    try:
+        os.tcgetpgrp(terminal)  # then it is the one that /dev/tty opens, whoever owns its device
+        descriptor = os.open("/dev/tty", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError:
+        yield terminal
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def write_stdout(text: str, stdout: TextIO | None = None) -> None:
     """The text, and what was printed before, is on stdout. Raises OutputError, or BrokenPipeError without a reader.
 
