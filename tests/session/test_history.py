@@ -6,13 +6,14 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rl_tui.engine.session import history as history_module
 from rl_tui.engine.session.history import HISTORY_POINTS, History
 
 VALUES = st.floats(allow_nan=True, allow_infinity=True)
+MANY = [math.nan if at % 5 == 0 else (-1.5) ** (at % 23) for at in range(300)]  # several to a bucket
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -43,6 +44,7 @@ def buckets(history: History, values: list[float]) -> list[list[float]]:
 
 
 @given(st.lists(VALUES, max_size=400))
+@example(MANY)
 def test_no_spike_is_lost_and_nothing_is_made_up(values):
     history = curve(values)
     for at, inside in enumerate(buckets(history, values)):
@@ -60,6 +62,7 @@ def test_no_spike_is_lost_and_nothing_is_made_up(values):
 
 
 @given(st.lists(VALUES, max_size=400))
+@example(MANY)
 def test_buckets_are_few_full_and_in_order(values):
     history = curve(values)
     assert len(history) <= 16
@@ -75,6 +78,7 @@ def test_buckets_are_few_full_and_in_order(values):
 
 
 @given(st.lists(VALUES, min_size=1, max_size=300), st.integers(-5, 320), st.lists(VALUES, max_size=60))
+@example(MANY, 100, MANY[:60])
 def test_rewinding_forgets_what_lies_beyond_and_goes_on(values, step, more):
     history = curve(values)
     before = list(history.steps)
