@@ -96,7 +96,7 @@ def open_without_waiting(terminal: int) -> Iterator[int]:
     takes what a poll has found, it is used.
     """
     try:
-        os.tcgetpgrp(terminal)  # then it is the one that /dev/tty opens, whoever owns its device
+        os.tcgetpgrp(terminal)  # then it is the one that /dev/tty opens, even where its device is of another user
         descriptor = os.open("/dev/tty", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError:
         yield terminal
