@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.engine.session.messages import BehaviorStarted, CheckpointSaved, MetricsReported, RunStateChanged
+from rl_tui.engine.session.messages import BehaviorStarted, MetricsReported, RunStateChanged
 from tests.end_to_end.program import events_of, finish, read_until, start
 
 INTERVAL = 400
@@ -94,7 +94,7 @@ def test_a_run_that_is_killed_at_random_moments_loses_at_most_an_interval_each_t
     assert folder.name == "slow"
     events = events_of(folder)
     assert [event.step for event in events if isinstance(event, BehaviorStarted)][-1] == starts[-1]
-    assert [event for event in events if isinstance(event, CheckpointSaved)][-1].step >= kills * 600
+    assert max(map(step_of, (folder / "Slow/checkpoints").iterdir())) >= kills * 600  # its event may have been lost
     assert events[-1] == RunStateChanged("finished", "", 0)
     assert any(isinstance(event, MetricsReported) for event in events)
 
@@ -118,6 +118,10 @@ def test_a_run_that_is_killed_before_its_interval_continues_from_a_checkpoint_by
     assert begun is not None
     assert int(begun[1]) >= steps[-1]
     assert len(list(checkpoints.iterdir())) == 2, "the newest by the clock, and the last one"
+
+
+def step_of(checkpoint: Path) -> int:
+    return int(checkpoint.name.rpartition("-")[2])
 
 
 def attempt(folder: Path, flags: tuple[str, ...], moment: str, delay: float) -> Attempt:
