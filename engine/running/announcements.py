@@ -27,7 +27,8 @@ def describe(spec: BehaviorSpec) -> str:
 def max_steps_reached(key: str, step: int, max_steps: int) -> str:
     """Why a resumed behavior does not train. key: of its settings in the file."""
     reached = f"has reached max_steps ({step} of {max_steps}) and learns no more"
-    return f"{reached}; to continue, raise max_steps in the file or with --set {key}.max_steps=1000000"
+    more = max_steps * (step // max_steps + 1)
+    return f"{reached}; to continue, raise max_steps in the file or with --set {key}.max_steps={more}"
 
 
 def goal_note(

@@ -99,14 +99,14 @@ def check(
             "ok", f"{num_copies} {'copy' if num_copies == 1 else 'copies'} made in {time.monotonic() - start:.2f} s"
         )
         for spec in pool.specs.values():
-            yield from _about(spec, pool.num_agents[spec.name], _teams(made, spec.name))
+            yield from _about(spec, pool.num_agents[spec.name], num_copies, _teams(made, spec.name))
         total = num_steps * max(1, sum(pool.num_agents.values()))
         played = call_with_timeout(timeout, pool, lambda: _play(pool, total, seed))
         if not pool.specs:
             raise EnvironmentFailure(f"{env}: no behavior appeared in {total} steps: there is nothing to train")
         for name, num_rounds in played.appeared.items():
             after = f", appeared after {num_rounds} step{'s' if num_rounds != 1 else ''}"
-            yield from _about(pool.specs[name], pool.num_agents[name], f"{_teams(made, name)}{after}")
+            yield from _about(pool.specs[name], pool.num_agents[name], num_copies, f"{_teams(made, name)}{after}")
         yield Finding("ok", f"{played.num_steps} random steps: shapes, types and values match the spaces")
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
         yield from _departures(played)
@@ -135,8 +135,10 @@ def _teams(made: Sequence[Environment], behavior: str) -> str:
     return f", team{'s' if len(teams) > 1 else ''} {', '.join(map(str, teams))}" if teams else ""
 
 
-def _about(spec: BehaviorSpec, num_agents: int, more: str) -> Iterator[Finding]:
-    yield Finding("about", f"{spec.name}: {num_agents} agent{'s' if num_agents != 1 else ''}{more}")
+def _about(spec: BehaviorSpec, num_agents: int, num_copies: int, more: str) -> Iterator[Finding]:
+    agents = f"{num_agents} agent{'s' if num_agents != 1 else ''}"
+    copies = f" in {num_copies} copies" if num_copies > 1 else ""
+    yield Finding("about", f"{spec.name}: {agents}{copies}{more}")
     for observation in spec.observations:
         goal = ", a goal" if observation.is_goal else ""
         words = f"{_shape_words(observation)}, {observation.dtype}{goal}"

@@ -325,7 +325,7 @@ def _warned(view: RunView, event: WarningRaised, time: float) -> None:
 def _warning_cleared(view: RunView, event: WarningCleared, time: float) -> None:
     raised = view.warnings.pop((event.kind, event.behavior), None)
     if raised is not None:
-        view.add_log(time, "info", "CLEAR", event.behavior, f"no longer: {raised[1].message}")
+        view.add_log(time, "info", "CLEAR", event.behavior, f"cleared: {raised[1].message}")
 
 
 def _time_split(_view: RunView, behavior: BehaviorView, event: TimeSplit, _: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.process import installation
 from rl_tui.engine.process.installation import command_for, command_for_extra
-from rl_tui.engine.sampling.environments.factory import make_environments
+from rl_tui.engine.sampling.environments.factory import make_environments, require_environment
 
 
 class Installed:
@@ -77,15 +78,17 @@ def test_tool_of_uv_is_installed_again_with_the_extra(installed: Installed) -> N
     assert command_for("ale-py").startswith("uv pip install --python ")
 
 
+@pytest.mark.parametrize("use", [lambda name: make_environments(name, "B", range(1), {}), require_environment])
 def test_missing_package_is_named_once_with_the_command_that_installs_it(
-    installed: Installed, monkeypatch: pytest.MonkeyPatch
+    installed: Installed, monkeypatch: pytest.MonkeyPatch, use: Callable[[str], object]
 ) -> None:
+    """Also before a run is started, as by --dry-run."""
     installed.by("pip", editable=True)
     monkeypatch.setitem(sys.modules, "Box2D", None)
     for module in [name for name in sys.modules if name.startswith("gymnasium.envs.box2d")]:
         monkeypatch.delitem(sys.modules, module)
     with pytest.raises(ConfigError) as refused:
-        make_environments("gymnasium:LunarLander-v3", "B", range(1), {})
+        use("gymnasium:LunarLander-v3")
     assert str(refused.value) == (
         "gymnasium:LunarLander-v3: it needs Box2D, which is not installed. "
         "Install it with: venv/bin/python -m pip install -e './my clone[box2d]'"

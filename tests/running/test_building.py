@@ -119,7 +119,7 @@ def test_run_that_had_reached_its_end_resumes_to_nothing(tmp_path: Path) -> None
     assert changed == {"events.jsonl", "configuration.yaml"}, "of this start, and no other file"
     assert not logged(run, "new episodes")
     assert "has reached max_steps (512 of 512)" in warnings(run)
-    assert "--set behaviors.Walker.max_steps=1000000" in warnings(run)
+    assert "--set behaviors.Walker.max_steps=1024" in warnings(run)
 
 
 def test_soft_actor_critic_that_had_reached_its_end_is_not_warned_of_updates_that_never_come(tmp_path: Path) -> None:

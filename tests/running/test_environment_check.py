@@ -112,7 +112,7 @@ class Lying(Counting):
 def test_environment_that_keeps_its_promises_has_no_warning() -> None:
     findings = found("gymnasium:CartPole-v1")
     assert [finding.text for finding in findings if finding.kind == "about"] == [
-        "Agent: 2 agents",
+        "Agent: 2 agents in 2 copies",
         "  observation 'observation': a vector of 4, float32",
         "  actions: a choice of 2",
     ]
@@ -125,9 +125,9 @@ def test_environment_that_keeps_its_promises_has_no_warning() -> None:
 
 def test_every_behavior_is_described() -> None:
     about = [finding.text for finding in found("tests.sampling.worlds:TwoKinds", 5) if finding.kind == "about"]
-    assert about[0] == "Crowd: 2 agents"
+    assert about[0] == "Crowd: 2 agents in 2 copies"
     assert about[3:] == [
-        "Leader: 2 agents",
+        "Leader: 2 agents in 2 copies",
         "  observation 'sum': a vector of 1, float32",
         "  observation 'map': a set of up to 2 entities of 2 features, float32",
         "  actions: 2 continuous, a choice of 3, a choice of 2",
@@ -137,9 +137,9 @@ def test_every_behavior_is_described() -> None:
 def test_behaviors_that_appear_and_teams_are_described() -> None:
     findings = found("tests.running.growing:Growing", 60, at=20)
     about = [finding.text for finding in findings if finding.kind == "about"]
-    assert about[0] == "Left: 2 agents"
+    assert about[0] == "Left: 2 agents in 2 copies"
     assert about[3:] == [
-        "Right: 4 agents, teams 0, 1, appeared after 20 steps",
+        "Right: 4 agents in 2 copies, teams 0, 1, appeared after 20 steps",
         "  observation 'time': a vector of 1, float32",
         "  actions: a choice of 2",
     ]
@@ -154,7 +154,10 @@ def test_example_of_the_page_is_ready_for_training(tmp_path: Path, monkeypatch: 
     findings = found("pasture:Pasture", 300)
     assert [finding.text for finding in findings if finding.kind in ("warning", "failed")] == []
     about = [finding.text for finding in findings if finding.kind == "about"]
-    assert [about[0], about[3]] == ["Ant: 12 agents, teams 0, 1", "Bird: 2 agents, appeared after 60 steps"]
+    assert [about[0], about[3]] == [
+        "Ant: 12 agents in 2 copies, teams 0, 1",
+        "Bird: 2 agents in 2 copies, appeared after 60 steps",
+    ]
 
 
 def test_agents_that_leave_without_the_end_of_an_episode_are_counted() -> None:

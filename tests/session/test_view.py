@@ -371,7 +371,7 @@ def test_a_warning_holds_until_it_is_cleared_or_the_run_starts_again():
     }
     fold(WarningCleared("kl", "A"), WarningCleared("disk", ""), view=view, start=4)
     assert list(view.warnings) == [("kl", "B")]
-    assert view.log[-1].message == "no longer: KL 6x"
+    assert view.log[-1].message == "cleared: KL 6x"
     assert fold(RUN, view=view, start=6).warnings == {}
     assert view.num_warnings == 3
 

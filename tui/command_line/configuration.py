@@ -115,7 +115,7 @@ def _choice_of_trainer(arguments: TrainArguments, trainer: str, *, is_profile: b
     if not profile or (isinstance(environment, str) and has_mlagents_defaults(environment)):
         note = f"no CONFIG: every behavior is trained by {trainer.upper()} with its default settings"
     else:
-        note = f"no CONFIG: the profile {profile}; --dry-run prints the file to go on from"
+        note = f"no CONFIG: using the profile {profile}; --dry-run prints its settings"
     return Choice(named_after, trainer=trainer, note=note)
 
 

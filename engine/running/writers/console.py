@@ -117,7 +117,7 @@ class ConsoleWriter:
                 return warning_line(event)
             case WarningCleared():
                 message = self._warnings.pop((event.kind, event.behavior), event.kind)
-                return Line("info", f"{prefixed(event.behavior)}no longer: {message}")
+                return Line("info", f"{prefixed(event.behavior)}cleared: {message}")
             case RunStateChanged():
                 self._has_trained |= event.state == "training"
                 return run_state_line(

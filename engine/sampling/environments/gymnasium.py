@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -22,15 +23,27 @@ from rl_tui.engine.sampling.environments.gymnasium_vector import AnyVectorEnv, G
 from rl_tui.engine.sampling.environments.modules import import_named
 from rl_tui.engine.sampling.environments.wrapping import wrap
 
-# What environments need besides Gymnasium, by the module of their entry point: its name, and our extra or else the
-# package that installs it.
-NEEDED = {
-    "gymnasium.envs.box2d": ("Box2D", "box2d", ""),
-    "gymnasium.envs.mujoco": ("MuJoCo", "mujoco", ""),
-    "gymnasium.envs.phys2d": ("JAX", "", "gymnasium[jax]"),
-    "gymnasium.envs.tabular": ("JAX", "", "gymnasium[jax]"),
-    "gymnasium.envs.toy_text": ("pygame", "", "gymnasium[toy-text]"),
-    "ale_py": ("ale-py", "atari", ""),
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """A package besides Gymnasium, and our extra, or else the package, that installs it.
+
+    module: what an environment imports; "" where only drawing needs it.
+    """
+
+    name: str
+    module: str = ""
+    extra: str = ""
+    package: str = ""
+
+
+NEEDED = {  # by the module of an environment's entry point
+    "gymnasium.envs.box2d": Needed("Box2D", "Box2D", extra="box2d"),
+    "gymnasium.envs.mujoco": Needed("MuJoCo", "mujoco", extra="mujoco"),
+    "gymnasium.envs.phys2d": Needed("JAX", "jax", package="gymnasium[jax]"),
+    "gymnasium.envs.tabular": Needed("JAX", "jax", package="gymnasium[jax]"),
+    "gymnasium.envs.toy_text": Needed("pygame", package="gymnasium[toy-text]"),
+    "ale_py": Needed("ale-py", "ale_py", extra="atari"),
 }
 
 
@@ -68,8 +81,13 @@ class GymnasiumEnvironment(EnvironmentKind[OpenArguments]):
         return [GymnasiumLoop(behavior, made, adaptation.parameters)]
 
     def require(self, name: str) -> None:
-        """The id is registered, after importing the module named before a colon. Raises ConfigError."""
-        find(name)
+        """The id is registered, after importing the module named before a colon, and what it needs is installed.
+
+        Raises ConfigError.
+        """
+        needed = _needed(str(find(name).entry_point))
+        if needed is not None and needed.module and importlib.util.find_spec(needed.module) is None:
+            raise ConfigError(f"gymnasium:{name}: {_how_to_install(needed)}")
 
     def to_draw(self, name: str, settings: OpenArguments, *, may_be_text: bool) -> OpenArguments:
         """Text if it may be text and the environment can render it, else frames."""
@@ -164,8 +182,14 @@ def _why_unknown(name: str, error: gymnasium.error.Error) -> str:
 
 def _missing(entry_point: str) -> str:
     """What is not installed, and the command that installs it; "" for an unknown module."""
-    for module, (name, extra, package) in NEEDED.items():
-        if entry_point.startswith(module):
-            command = command_for_extra(extra) if extra else command_for(package)
-            return f"it needs {name}, which is not installed. Install it with: {command}"
-    return ""
+    needed = _needed(entry_point)
+    return "" if needed is None else _how_to_install(needed)
+
+
+def _needed(entry_point: str) -> Needed | None:
+    return next((needed for module, needed in NEEDED.items() if entry_point.startswith(module)), None)
+
+
+def _how_to_install(needed: Needed) -> str:
+    command = command_for_extra(needed.extra) if needed.extra else command_for(needed.package)
+    return f"it needs {needed.name}, which is not installed. Install it with: {command}"

@@ -45,7 +45,7 @@ class SameReturns:
         if history.sampled - self._began_at < max(LONG_WAIT, STEPS_OF_AGENT * history.num_agents):
             return None
         return Finding(
-            f"no episode so far had another return than {history.highest_return:.4g}",
+            f"every episode so far returned {history.highest_return:.4g}",
             "actions never earned more or less: reward steps toward the goal, make the task easier, or explore more",
         )
 

@@ -128,7 +128,7 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
             "[WARNING] B: entropy 0.01 since step 5; raise beta",
         ),
         (WarningRaised("disk", "", "the disk is nearly full", ""), "[WARNING] the disk is nearly full"),
-        (WarningCleared("entropy", "B"), "[INFO] B: no longer: entropy"),
+        (WarningCleared("entropy", "B"), "[INFO] B: cleared: entropy"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
@@ -147,7 +147,7 @@ def test_outcome_of_a_command_says_which_one():
 
 def test_warning_that_has_passed_is_named_in_its_own_words():
     raised = WarningRaised("entropy", "B", "entropy 0.01 since step 5", "raise beta")
-    assert printed(raised, WarningCleared("entropy", "B"))[1] == "[INFO] B: no longer: entropy 0.01 since step 5"
+    assert printed(raised, WarningCleared("entropy", "B"))[1] == "[INFO] B: cleared: entropy 0.01 since step 5"
 
 
 def test_the_reason_of_a_failed_run_is_printed_here_only_if_it_had_started():
