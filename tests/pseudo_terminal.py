@@ -130,6 +130,11 @@ class PseudoTerminal:
         """What is on the screen."""
         return "\n".join(self.screen.display)
 
+    def show_garbage(self, words: str) -> None:
+        """What another program has written to the terminal."""
+        _ = self.screen
+        self._stream.feed(f"\x1b[H{words}".encode())
+
     def wait_for(self, pattern: str, seconds: float = DEADLINE_SECONDS, *, absent: bool = False) -> float:
         """`pattern` is on the screen, or off it with `absent`; returns the seconds until the bytes of that were read.
 

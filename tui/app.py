@@ -8,9 +8,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import get_args
+from typing import Any, get_args
 
 from textual import events
+from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 from textual.timer import Timer, TimerCallback
 from textual.widgets import Input
@@ -45,6 +46,7 @@ from rl_tui.tui.state.command_status import CommandStatus
 from rl_tui.tui.state.controls import Controls, label_of
 from rl_tui.tui.state.preferences import Preferences, SavedView
 from rl_tui.tui.terminal.driver import TerminalDriver
+from rl_tui.tui.terminal.painter import Painter
 from rl_tui.tui.terminal.signals import IGNORED, IGNORED_NOTE, SAVING, LoopSignals
 from rl_tui.tui.textual_private import (
     FailingApp,
@@ -160,6 +162,7 @@ class TrainerApp(FailingApp[ExitReason]):
         self._is_picture_due = False
         self._drawn_states: object = None
         self._glyphs = glyphs_for(os.environ, ascii)
+        self._painter = Painter(self, self._poll_sooner)
         self._faults = Faults(view, clock)
         self._alerts = Alerts(self, view, keymap, may_ring=bell and player is None)
         if preferences is not None:
@@ -194,6 +197,29 @@ class TrainerApp(FailingApp[ExitReason]):
         finally:
             if self.terminal is not None:
                 self.terminal.restore()
+
+    def show_update(self, sequences: str) -> None:
+        """Draw it; what of the picture has changed is written as soon as the terminal takes it."""
+        self._painter.draw(sequences)
+
+    def forget_terminal(self) -> None:
+        """Something else may have written to the terminal: all of it is written again."""
+        self._painter.forget()
+
+    def push_screen(self, *arguments: Any, **named: Any) -> Any:  # as Textual has it, with its overloads
+        """As in Textual; the new screen is written once it is drawn as a whole."""
+        self._painter.hold()
+        return super().push_screen(*arguments, **named)
+
+    def pop_screen(self) -> AwaitComplete:
+        """The same for the screen below."""
+        self._painter.hold()
+        return super().pop_screen()
+
+    def switch_screen(self, screen: Screen[Any] | str) -> AwaitComplete:
+        """The same for another one in its place."""
+        self._painter.hold()
+        return super().switch_screen(screen)
 
     def report_failure(self, error: Exception) -> None:
         """Write the traceback to the process's output."""
@@ -305,7 +331,9 @@ class TrainerApp(FailingApp[ExitReason]):
                 self._pace.skipped(now)
             else:
                 self.redraw()
-        if self._follow_up is not None and not self.status.num_pending and not self._is_picture_due:
+        self._painter.write()
+        is_waiting = self._is_picture_due or self._painter.is_due
+        if self._follow_up is not None and not self.status.num_pending and not is_waiting:
             self._follow_up.pause()
 
     def _show_title(self, now: float) -> None:
@@ -366,6 +394,9 @@ class TrainerApp(FailingApp[ExitReason]):
             patches = top.draw(self._frame())
             self._faults.collect(top.panes)
             paint(self, top, PatchUpdate(patches) if patches else None)
+            top.was_drawn |= bool(patches)
+            if self._painter.is_held and top.was_drawn:
+                top.call_after_refresh(self._painter.release)
         self._pace.drew(time.monotonic(), time.thread_time())
 
     def _frame(self) -> Frame:
@@ -423,6 +454,12 @@ class TrainerApp(FailingApp[ExitReason]):
         if self.terminal is not None and not self.terminal.suspend(0):
             self.status.say("ctrl+z: not possible, no shell could bring the screen back")
             self.redraw()
+
+    def action_repaint(self) -> None:
+        """Write everything again."""
+        self.forget_terminal()
+        self.status.say("repaint: the whole screen was written again", "text")
+        self.redraw()
 
     def action_leave(self) -> None:
         """Leave at once when nothing runs; otherwise ask."""

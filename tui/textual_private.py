@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
+from rich.control import Control
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._compositor import CompositorUpdate
 from textual._parser import ParseTimeout
@@ -64,6 +65,22 @@ class FailingApp(App[Result]):
         """The first error that the screen was left for."""
         return self._exception
 
+    def show_update(self, sequences: str) -> None:
+        """Text and escape sequences that change the picture: those that Textual would write."""
+
+    def forget_terminal(self) -> None:
+        """The terminal shows something else."""
+
+    def _display(self, screen: Screen[Any], renderable: object) -> None:
+        if not isinstance(renderable, CompositorUpdate) or self._batch_count or not self.is_running or self.is_headless:
+            return
+        try:
+            sequences = renderable.render_segments(self.console)
+        except Exception as error:  # noqa: BLE001  # as Textual does
+            self._handle_exception(error)
+        else:
+            self.show_update(sequences)
+
     def _handle_exception(self, error: Exception) -> None:
         self._return_code = 1
         if isinstance(error, WorkerFailed) and isinstance(error.error, Exception):
@@ -79,8 +96,9 @@ class OpenDriver(LinuxDriver):
     """Textual's driver, with names for what it keeps to itself. `stop_requested` and `continued` answer signals."""
 
     @property
-    def app(self) -> App[Any]:
+    def app(self) -> FailingApp[Any]:
         """The app that it drives."""
+        assert isinstance(self._app, FailingApp)
         return self._app
 
     @property
@@ -155,6 +173,14 @@ def write(app: App[Any], text: str) -> None:
     """The text is on its way to the terminal, where there is one."""
     if app._driver is not None and not app.is_headless:
         app._driver.write(text)
+
+
+def write_picture(app: App[Any], sequences: str) -> None:
+    """The terminal shows them at once, where it can (mode 2026), and the cursor is where the user types."""
+    cursor = Control.move_to(*app.screen.outer_size.clamp_offset(app.cursor_position))
+    app._begin_update()
+    write(app, f"{sequences}{cursor}")
+    app._end_update()
 
 
 def driver_of(app: App[Any]) -> object:

@@ -249,7 +249,7 @@ def check_that_painting_everything_changes_nothing(terminal: PseudoTerminal) -> 
 def freeze(terminal: PseudoTerminal) -> None:
     """The view stands still, and all of it has arrived."""
     terminal.press(" ")
-    terminal.wait_for("VIEW FROZEN")
+    terminal.wait_for("FROZEN")
     settle(terminal)
 
 
@@ -264,6 +264,29 @@ def test_partial_painting_gives_the_same_picture_as_painting_everything(tmp_path
     with LiveScreen(tmp_path, size=(120, 40)) as live:
         wait_for_news(live.terminal, 2)
         check_that_painting_everything_changes_nothing(live.terminal)
+
+
+@pytest.mark.parametrize(("size", "most"), [((80, 24), 4_000), ((120, 40), 10_000), ((200, 60), 25_000)])
+def test_a_switch_of_screens_is_written_in_few_bytes(tmp_path: Path, size: tuple[int, int], most: int) -> None:
+    with LiveScreen(tmp_path, size=size) as live:
+        freeze(live.terminal)
+        for key in [key for screen in "fg#kul?q" for key in (screen, "escape")]:
+            before, shown = len(live.terminal.raw), live.terminal.text()
+            live.terminal.press(key)
+            while live.terminal.text() == shown:
+                live.terminal.watch(0.05)
+            settle(live.terminal)
+            assert len(live.terminal.raw) - before < most, key
+
+
+def test_ctrl_l_writes_everything_again(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path) as live:
+        freeze(live.terminal)
+        live.terminal.show_garbage("wall: going down")
+        assert "going down" in live.terminal.text()
+        live.terminal.press("\x0c")
+        live.terminal.wait_for("going down", absent=True)
+        live.terminal.wait_for("the whole screen was written again")
 
 
 def wait_for_news(terminal: PseudoTerminal, number: int) -> None:
@@ -302,7 +325,7 @@ def test_a_finished_run_sends_nothing(tmp_path: Path) -> None:
 def test_a_paused_run_sends_next_to_nothing(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, "--happening", "pause") as live:
         live.terminal.wait_for("PAUSED")
-        assert falls_silent(live.terminal, 5, most=250)
+        assert falls_silent(live.terminal, 5, most=400)  # its clocks go on
 
 
 def bells(raw: bytes | bytearray) -> int:

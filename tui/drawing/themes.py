@@ -22,7 +22,6 @@ DEFAULT, FOR_16_COLORS = "rl-dark", "ansi"
 _COLORS: Mapping[str, tuple[str, str, str, str, str]] = {
     "ground": ("#121212", "#ffffff", "ansi_default", "ansi_default", "#000000"),
     "raised": ("#1c1c1c", "#eeeeee", "ansi_default", "ansi_default", "#000000"),
-    "veil": ("#121212 60%", "#ffffff 60%", "transparent", "transparent", "#000000 60%"),
     "frame": ("#3a3a3a", "#b2b2b2", "ansi_bright_black", "ansi_bright_black", "#bcbcbc"),
     "text-plain": ("#c6c6c6", "#303030", "ansi_default", "ansi_default", "#ffffff"),
     "text-dim": ("#8a8a8a", "#626262", "ansi_bright_black", "ansi_bright_black", "#d0d0d0"),

@@ -100,6 +100,8 @@ KEYMAP: tuple[Key, ...] = (
          "write the screen as SVG and text, and its curves as CSV, into the run's folder", "run", "View", 22),
     _key("theme", "T shift+t", "theme", "theme", "show other colors; the palette has them by name", "run", "View"),
     _key("help", "question_mark", "help", "help", "the keys of the focused pane, and all others", "run", "View", 1),
+    _key("repaint", "ctrl+l", "repaint", "repaint", "write the whole screen again, after another program wrote there",
+         "anywhere", "View"),
     _key("palette", "ctrl+p", "palette", "palette", "every command by name", "run", "View", 17),
 
     _key("pause", "p", "pause(False)", "pause", "pause or resume the selected behavior, or a replay",

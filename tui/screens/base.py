@@ -70,6 +70,7 @@ class RunScreen(Screen[None]):
     def __init__(self, context: Context, name: str = "overview") -> None:
         super().__init__(name=name)
         self.context = context
+        self.was_drawn = False  # at least once
         self._panes: list[Pane] = []
 
     def body(self) -> Iterable[Widget]:

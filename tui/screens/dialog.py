@@ -18,6 +18,7 @@ class PaneDialog(ModalScreen[bool]):
     def __init__(self, pane: Pane) -> None:
         super().__init__()
         self.pane = pane
+        self.was_drawn = False  # at least once
 
     def compose(self) -> ComposeResult:
         """One box."""

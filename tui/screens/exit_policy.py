@@ -116,8 +116,9 @@ class ExitPolicy:
             self._app.screen.show_progress()
             self.context.redraw()
         else:
-            self._app.push_screen(LeaveScreen(self), callback=self._redraw)
-            self._app.call_after_refresh(self.context.redraw)
+            dialog = LeaveScreen(self)
+            self._app.push_screen(dialog, callback=self._redraw)
+            dialog.call_after_refresh(self.context.redraw)
 
     def _redraw(self, _: Any) -> None:
         self.context.redraw()

@@ -175,6 +175,7 @@ class TerminalDriver(OpenDriver):
             self.is_on = SIGNS.has_screen = True
             self.lift_write_limit()
             self.on_again_at = get_time()
+            self.app.forget_terminal()
             self.app.refresh(layout=True)
 
     def _turn_off(self) -> None:
