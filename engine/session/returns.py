@@ -82,13 +82,13 @@ AnyRanked = TypeVar("AnyRanked", bound=Ranked)
 
 
 def best_checkpoint(checkpoints: Sequence[AnyRanked]) -> AnyRanked | None:
-    """The one with the highest mean return, the newest of equals; None where no return is known.
+    """The one with the highest mean return, the first of equals; None where no return is known.
 
     Only those of the newest one's lessons: an easy lesson is no measure of a hard one.
 
     checkpoints: those on disk, oldest first.
     """
-    known = [(each.mean_return, each.step, each) for each in reversed(checkpoints) if each.mean_return is not None]
+    known = [(each.mean_return, -each.step, each) for each in reversed(checkpoints) if each.mean_return is not None]
     ranked = [entry for entry in known if math.isfinite(entry[0])]
     comparable = [entry for entry in ranked if entry[2].lessons == ranked[0][2].lessons]
     return max(comparable, key=lambda entry: entry[:2])[2] if comparable else None

@@ -127,7 +127,7 @@ class CheckpointStore:
         return tuple(checkpoints)
 
     def best(self) -> Checkpoint | None:
-        """The checkpoint with the highest mean return, the newest of equals; None when no return is known."""
+        """The checkpoint with the highest mean return, the first of equals; None when no return is known."""
         return best_checkpoint(self.list())
 
     def newest_valid(self) -> Newest:

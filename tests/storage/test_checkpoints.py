@@ -117,12 +117,12 @@ def test_the_best_is_of_the_newest_lessons_with_a_known_return(tmp_path: Path) -
     assert best.step == 3
 
 
-def test_of_equal_returns_the_newest_is_the_best(tmp_path: Path) -> None:
+def test_of_equal_returns_the_first_is_the_best(tmp_path: Path) -> None:
     store = a_store(tmp_path, keep=1)
     for step in (1, 2, 3):
         store.save(step, a_state(), 500.0, "interval")
         store.prune()
-    assert [checkpoint.step for checkpoint in store.list()] == [3]
+    assert [checkpoint.step for checkpoint in store.list()] == [1, 3]
 
 
 @pytest.mark.parametrize("keep", [1, 0])

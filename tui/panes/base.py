@@ -34,8 +34,6 @@ T = TypeVar("T")
 
 BEAT = 0.9  # seconds from one picture of the figures to the next: those that change faster cannot be read
 
-PAUSED_SECONDS = 10.0
-
 WRAPPED_HEIGHT = 4  # lines from which words on a fault may take several
 
 
@@ -77,14 +75,8 @@ class Frame:
 
     @property
     def time(self) -> float:
-        """The wall time until which the run has lived: the present, or its last event once it is over.
-
-        While the run is paused it goes in steps of PAUSED_SECONDS, so that ages do not keep an idle line busy.
-        """
-        if self.is_frozen or self.view.is_over:
-            return self.view.now
-        present = max(self.now, self.view.now)
-        return present - present % PAUSED_SECONDS if self.view.state == "paused" else present
+        """The wall time until which the run has lived: the present, or its last event once it is over."""
+        return self.view.now if self.is_frozen or self.view.is_over else max(self.now, self.view.now)
 
     @property
     def tone(self) -> Tone:

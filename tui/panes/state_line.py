@@ -182,7 +182,8 @@ def share_done(view: RunView) -> float | None:
     behaviors = [each for each in view.behaviors.values() if each.max_steps > 0 and not view.is_absent(each)]
     if not behaviors:
         return None
-    return sum(min(1.0, behavior.step / behavior.max_steps) for behavior in behaviors) / len(behaviors)
+    made = sum(min(behavior.step, behavior.max_steps) for behavior in behaviors)
+    return made / sum(behavior.max_steps for behavior in behaviors)
 
 
 def eta_seconds(view: RunView) -> float | None:
