@@ -76,7 +76,9 @@ class HyperparametersScreen(RunScreen):
             consequences(behavior, name, new),
             yes="change it",
         )
-        self.open_dialog(dialog, lambda is_yes: self._ask_again(behavior, command) if is_yes else None)
+        self.open_dialog(
+            dialog, lambda is_yes: self._ask_again(behavior, command) if is_yes else self._say_unchanged(behavior, name)
+        )
 
     def _ask_again(self, behavior: BehaviorView, command: SetHyperparameter) -> None:
         """Change it; by more than FAR times, most likely a slip of the hand, after another question."""
@@ -87,7 +89,13 @@ class HyperparametersScreen(RunScreen):
             return
         words = [f"That is {factor:.3g} times what it is. A change this large may ruin training."]
         dialog = ConfirmScreen(f"Change {name} from {figure(old)} to {figure(command.value)}?", words, yes="do it")
-        self.open_dialog(dialog, lambda is_yes: self.context.controls.request(command) if is_yes else None)
+        request = self.context.controls.request
+        self.open_dialog(
+            dialog, lambda is_yes: request(command) if is_yes else self._say_unchanged(behavior, command.name)
+        )
+
+    def _say_unchanged(self, behavior: BehaviorView, name: str) -> None:
+        self.say(f"{safe_text(name)} stays {figure(behavior.hyperparameters.get(name, math.nan))}")
 
 
 def _why_no_change(behavior: BehaviorView) -> str:

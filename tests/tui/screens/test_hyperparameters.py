@@ -72,6 +72,13 @@ async def test_change_is_checked_asked_and_then_sent(size: tuple[int, int]) -> N
         assert "✓ change learning_rate of Walker: done" in text
 
 
+async def test_change_that_is_not_confirmed_is_said_to_be_none() -> None:
+    async with Driven(tuned().view(), (120, 40), opened="hyperparameters") as screen:
+        text = await screen.press("enter", "1", "e", "minus", "4", "enter", "enter")  # no is the first choice
+        assert "learning_rate stays 0.0003" in text
+        assert screen.session.commands == []
+
+
 async def test_no_schedule_is_spoken_of_while_summaries_may_be_of_the_value_before() -> None:
     story = tuned()
     story.publish(HyperparameterChanged("Walker", 151_000, "learning_rate", 3e-4, 1e-4), after=1)
