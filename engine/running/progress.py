@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 
 from rl_tui.engine.running.behavior import Behavior
@@ -11,7 +12,24 @@ from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import EpisodesFinished, ProgressReported, TimeSplit
 
+SPEED_SECONDS = 60.0  # over which speeds are measured: an update, or a slow episode, hardly changes them
 EPISODES_SECONDS, PROGRESS_SECONDS, TIME_SPLIT_SECONDS = 0.1, 0.25, 1.0  # a terminal shows no more
+
+
+class Speed:
+    """Steps per second over the last minute of training. Pauses do not count."""
+
+    def __init__(self, seconds: float) -> None:
+        """seconds: since training began, for this and all other times here."""
+        self._marks = deque([(seconds, 0)])  # times, and what was sampled by then
+
+    def measure(self, seconds: float, sampled: int) -> float:
+        """The speed, by what has been sampled in all."""
+        self._marks.append((seconds, sampled))
+        while len(self._marks) > 2 and self._marks[1][0] <= seconds - SPEED_SECONDS:
+            self._marks.popleft()
+        began, first = self._marks[0]
+        return (sampled - first) / max(seconds - began, 1e-9)
 
 
 class ProgressReporter:
@@ -25,7 +43,8 @@ class ProgressReporter:
         self._start = self._last = time.monotonic()
         self._offsets: dict[str, int] = {}  # by behavior: step minus sampled
         self._first_versions: dict[str, int] = {}
-        self._sampled: dict[str, int] = {}
+        self._speeds: dict[str, Speed] = {}
+        self._seconds = 0.0  # without pauses
         self._warned_of_departures: set[str] = set()
         self._due = Trigger(EPISODES_SECONDS, by_clock=True)
         self._progress = Trigger(PROGRESS_SECONDS, by_clock=True)
@@ -33,7 +52,7 @@ class ProgressReporter:
 
     def add(self, name: str, behavior: Behavior) -> None:
         """Report on this behavior, too, which the collector has by the next call of another method."""
-        self._offsets[name], self._sampled[name] = behavior.learner.step, 0
+        self._offsets[name], self._speeds[name] = behavior.learner.step, Speed(self._seconds)
         self._first_versions[name] = behavior.learner.weights.first_version
         self._behaviors[name] = behavior
 
@@ -89,14 +108,14 @@ class ProgressReporter:
                 )
 
     def _publish_progress(self, now: float) -> None:
-        seconds, self._last = max(now - self._last, 1e-9), now
+        self._seconds += now - self._last
+        self._last = now
         for name, behavior in self._behaviors.items():
             sampled = self._collector.num_sampled[name]
-            rate = (sampled - self._sampled[name]) / seconds
-            self._sampled[name] = sampled
+            speed = self._speeds[name].measure(self._seconds, sampled)
             learner = behavior.learner
             total = self._offsets[name] + sampled
-            self._bus.publish(ProgressReported(name, learner.step, total, rate, learner.num_updates))
+            self._bus.publish(ProgressReported(name, learner.step, total, speed, learner.num_updates))
             self._warn_of_departures(name, self._collector.num_departed(name))
 
     def _warn_of_departures(self, name: str, num_agents: int) -> None:
