@@ -177,7 +177,8 @@ def write(app: App[Any], text: str) -> None:
 
 def write_picture(app: App[Any], sequences: str) -> None:
     """The terminal shows them at once, where it can (mode 2026), and the cursor is where the user types."""
-    cursor = Control.move_to(*app.screen.outer_size.clamp_offset(app.cursor_position))
+    typed_at = app.cursor_position  # (0, 0) where nothing is typed
+    cursor = Control.move_to(*app.screen.outer_size.clamp_offset(typed_at)) if typed_at else ""
     app._begin_update()
     write(app, f"{sequences}{cursor}")
     app._end_update()

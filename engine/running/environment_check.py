@@ -136,9 +136,8 @@ def _teams(made: Sequence[Environment], behavior: str) -> str:
 
 
 def _about(spec: BehaviorSpec, num_agents: int, num_copies: int, more: str) -> Iterator[Finding]:
-    agents = f"{num_agents} agent{'s' if num_agents != 1 else ''}"
     copies = f" in {num_copies} copies" if num_copies > 1 else ""
-    yield Finding("about", f"{spec.name}: {agents}{copies}{more}")
+    yield Finding("about", f"{spec.name}: {counted(num_agents, 'agent')}{copies}{more}")
     for observation in spec.observations:
         goal = ", a goal" if observation.is_goal else ""
         words = f"{_shape_words(observation)}, {observation.dtype}{goal}"

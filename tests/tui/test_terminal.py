@@ -325,7 +325,7 @@ def test_a_finished_run_sends_nothing(tmp_path: Path) -> None:
 def test_a_paused_run_sends_next_to_nothing(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, "--happening", "pause") as live:
         live.terminal.wait_for("PAUSED")
-        assert falls_silent(live.terminal, 5, most=400)  # its clocks go on
+        assert falls_silent(live.terminal, 5, most=250)
 
 
 def bells(raw: bytes | bytearray) -> int:

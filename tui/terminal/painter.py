@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from rl_tui.tui.drawing.painting import is_behind
 from rl_tui.tui.terminal.driver import TerminalDriver
 from rl_tui.tui.terminal.picture import Picture
-from rl_tui.tui.textual_private import FailingApp, driver_of, num_unwritten, write_picture
+from rl_tui.tui.textual_private import FailingApp, driver_of, write_picture
 
 HOLD_SECONDS = 0.25  # at most, from a switch of screens to its picture
 
@@ -68,7 +69,7 @@ class Painter:
         driver = driver_of(self._app)
         if not self.is_due or not isinstance(driver, TerminalDriver) or not driver.is_on:
             return
-        if num_unwritten(self._app):
+        if is_behind(self._app):
             self._poll_sooner()
         elif time.monotonic() >= self._held_until:
             self._held_until = 0.0

@@ -160,7 +160,7 @@ class Pen:
 
     def move(self, x: int, y: int) -> None:
         """The cursor is on that cell."""
-        if y != self._y or self._x < 0:
+        if y != self._y:
             self._parts.append(f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H")
         elif x != self._x:
             self._parts.append(f"\x1b[{x + 1}G")
