@@ -10,7 +10,7 @@ from textual.command import CommandPalette
 from rl_tui.engine.session.messages import BehaviorStarted, BehaviorStateChanged, RunStateChanged, SaveCheckpoint
 from rl_tui.tui.keys.keymap import KEYMAP
 from rl_tui.tui.screens.help import HelpScreen
-from rl_tui.tui.screens.palette import Palette, offers
+from rl_tui.tui.screens.palette import ARROWS, Palette, offers
 from tests.tui import scenes
 from tests.tui.driver import Driven
 
@@ -36,10 +36,37 @@ async def test_commands_stand_with_their_keys(size: tuple[int, int]) -> None:
         assert re.search(r"│  enter +open: ", text)
 
 
+async def test_long_words_wrap_inside_their_column() -> None:
+    async with Driven(scenes.healthy(3).view(), (80, 24)) as screen:
+        await screen.press("ctrl+p")
+        text = await screen.until("screenshot: ")
+        rows = text.splitlines()
+        first = next(index for index, row in enumerate(rows) if "screenshot: " in row)
+        column = rows[first].index("screenshot: ")
+        below = rows[first + 1]
+        assert "run's folder" in below
+        assert not below[: column - 1].strip(" │"), "nothing stands below the key"
+        assert below[column] != " "
+
+
+async def test_arrows_are_not_offered_and_the_theme_is_once() -> None:
+    async with Driven(scenes.healthy(3).view(), (200, 60)) as screen:
+        found = list(offers(screen.screen.context, screen.screen.key_owners))
+        assert not {"up", "down", "left", "right", "pgup", "pgdn"} & {offer.shown for offer in found}
+        assert [offer.action for offer in found if offer.shown == "T"] == ["theme"]
+        await screen.press("ctrl+p")
+        text = await screen.until("type theme to choose")
+        assert "rl-light" not in text
+        await screen.pilot.press(*"theme")
+        text = await screen.until("theme high-contrast")
+        assert text.count("theme rl-") == 2
+
+
 async def test_every_screen_offers_the_commands_of_its_keys() -> None:
     async with Driven(scenes.healthy(3).view()) as screen:
         here = {"overview", "run", "anywhere", *(screen.screen.pane.places if screen.screen.pane else ())}
-        wanted = {key.id for key in KEYMAP if not here.isdisjoint(key.places)} - {"palette", "select"}
+        wanted = {key.id for key in KEYMAP if not here.isdisjoint(key.places) and not ARROWS.issuperset(key.keys)}
+        wanted -= {"palette", "select"}
         offered = {offer.action.partition("('")[0] for offer in offers(screen.screen.context, screen.screen.key_owners)}
         assert {key.id for key in KEYMAP if key.id in wanted and key.action.partition("('")[0] not in offered} == set()
         words = [offer.words for offer in offers(screen.screen.context, screen.screen.key_owners)]
@@ -105,7 +132,7 @@ async def test_useless_commands_are_not_offered() -> None:
 async def test_commands_of_textual_itself_are_not_in_it() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         await screen.press("ctrl+p")
-        text = await screen.until("up: select")
+        text = await screen.until("enter          open: ")
         for words in ("Maximize", "Screenshot", "Theme", "Keys"):
             assert words not in text
 

@@ -135,7 +135,7 @@ def _warnings(typed: Mapping[str, object]) -> Iterator[str]:
 
 def add_screen_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup, **texts: str) -> None:
     """The flags of every command that has a screen; the parser leaves out what was not typed. texts: other help."""
-    parser.add_argument("--theme", metavar="NAME", help="color theme; ctrl+p on the screen lists the names")
+    parser.add_argument("--theme", metavar="NAME", help="color theme; on the screen, ctrl+p and `theme` list the names")
     for name, (_, _, text) in SCREEN_FLAGS.items():
         parser.add_argument(flag_of(name), action="store_true", help=texts.get(name, text))
 

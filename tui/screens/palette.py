@@ -22,12 +22,15 @@ from rl_tui.tui.textual_private import PagingPalette
 
 Owners: TypeAlias = Sequence[tuple[DOMNode, tuple[Place, ...]]]
 
-KEY_WIDTH = 15
+KEY_WIDTH, CHROME = 15, 6  # cells of the keys, and of frame, blanks and scroll bar around a command
+LARGEST_WIDTH = 100  # of the palette, as in app.tcss
+ARROWS = {"up", "down", "left", "right", "pageup", "pagedown"}  # these move the palette's own cursor
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A command as the palette has it. node: the part of the screen whose key it is; shown: the key."""
+    """A command as the palette has it. node: the part of the screen whose key it is; shown: the key, "" for one choice
+    of a command that has several, which is only listed when its words are typed."""
 
     node: DOMNode
     action: str
@@ -51,17 +54,24 @@ class Commands(Provider):
         matcher = self.matcher(query)
         for offer in self._offers():
             if (score := matcher.match(offer.words)) > 0:
-                display = Content(left(offer.shown, KEY_WIDTH)) + matcher.highlight(offer.words)
+                display = self._columns(offer, matcher.highlight(offer.words))
                 yield Hit(score, display, self._running(offer), text=offer.words)
 
     async def discover(self) -> Hits:
-        """All of them."""
+        """All that have a key."""
         for offer in self._offers():
-            display = Content(left(offer.shown, KEY_WIDTH) + offer.words)
-            yield DiscoveryHit(display, self._running(offer), text=offer.words)
+            if offer.shown:
+                yield DiscoveryHit(self._columns(offer, Content(offer.words)), self._running(offer), text=offer.words)
 
     def _offers(self) -> Iterator[Offer]:
         return self.app.screen.offers() if isinstance(self.app.screen, Palette) else iter(())
+
+    def _columns(self, offer: Offer, words: Content) -> Content:
+        """The key, and beside it the words, wrapped in their column."""
+        room = min(LARGEST_WIDTH, self.app.size.width) - CHROME - KEY_WIDTH
+        rows = words.wrap(max(8, room))
+        keys = [left(offer.shown, KEY_WIDTH), *[" " * KEY_WIDTH] * (len(rows) - 1)]
+        return Content("\n").join(Content(key) + row for key, row in zip(keys, rows, strict=True))
 
     def _running(self, offer: Offer) -> Callable[[], Awaitable[bool]]:
         return partial(self.app.run_action, offer.action, offer.node)
@@ -71,7 +81,7 @@ def offers(context: Context, owners: Owners) -> Iterator[Offer]:
     """The commands that have a use now, in the order of the keymap. owners: see RunScreen.key_owners."""
     for key in context.keymap.keys:
         node = next((node for node, places in owners if not set(key.places).isdisjoint(places)), None)
-        if node is None or not is_useful(key, context) or key.id == "palette":
+        if node is None or not is_useful(key, context) or key.id == "palette" or ARROWS.issuperset(key.keys):
             continue
         for action, shown, words in _variants(key, context.view):
             _, name, parameters = parse(action)
@@ -89,8 +99,9 @@ def is_useful(key: Key, context: Context) -> bool:
 def _variants(key: Key, view: RunView) -> Iterator[tuple[str, str, str]]:
     """Action, key and words; a command that takes a number is one for each behavior."""
     if key.id == "theme":
+        yield key.action, key.shown, f"{key.label}: the next colors; type theme to choose some by name"
         for name, words in THEMES.items():
-            yield f"theme('{name}')", key.shown, f"{key.label} {name}: {words}"
+            yield f"theme('{name}')", "", f"{key.label} {name}: {words}"
         return
     if "{n}" not in key.action:
         yield key.action, key.shown, f"{key.label}: {key.explained}"
