@@ -32,7 +32,7 @@ SAMPLE_SECONDS, KEY_SECONDS = 1.0, 2.0
 END_SECONDS = 300.0  # that saving may take on a busy machine
 # One key after the other: every screen is opened, drawn for a while and left.
 KEYS = ("m", "f", "x", "left", "escape", "escape", "#", "n", "escape", "k", "escape", "u", "escape", "g", "escape",
-        "l", "up", "end", "escape", "w", "escape", "y", "escape", "?", "escape", "+", "0", "s", "t")  # fmt: skip
+        "l", "up", "end", "escape", "w", "escape", "Y", "escape", "?", "escape", "+", "0", "s", "t")  # fmt: skip
 MARK_MIB = 2.0
 MEBIBYTE = 2**20
 

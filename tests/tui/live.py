@@ -199,7 +199,7 @@ def break_app(app: TrainerApp, what: str) -> None:
             case "callback":
                 app.call_later(fail)
 
-    OverviewScreen.action_overlay = fail  # type: ignore[method-assign]  # only pressed where that is what fails
+    OverviewScreen.action_all_behaviors = fail  # type: ignore[method-assign]  # only pressed where that is what fails
     OverviewScreen.on_click = fail  # type: ignore[attr-defined]  # likewise
     app._on_shown = break_once_signaled
 

@@ -11,7 +11,7 @@ from rl_tui.engine.session.messages import HyperparameterChanged, Hyperparameter
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.demo.runs import DemoRuns
-from rl_tui.tui.keys.keymap import KEYMAP, Key, Keymap, Place, bindings
+from rl_tui.tui.keys.keymap import KEYMAP, STYLES, Key, Keymap, Place, bindings
 from rl_tui.tui.panes.list import ListPane
 from rl_tui.tui.runs.seeking import Seek
 from rl_tui.tui.screens.base import SCREENS, RunScreen
@@ -26,7 +26,7 @@ PLACES = list(dict.fromkeys(place for key in KEYMAP for place in key.places))
 
 OPENED: dict[Place, tuple[str, tuple[str, ...]]] = {  # the screen to begin with, and the keys that lead to the place
     "list": ("log", ()),
-    "comparison": ("runs", ("x", "down", "x", "enter")),
+    "comparison": ("runs", ("asterisk", "down", "asterisk", "enter")),
     "leaving": ("", ("q",)),
     "confirming": ("checkpoints", ("R",)),
     "asking": ("", ("a",)),
@@ -51,7 +51,7 @@ BEFORE: dict[str, tuple[str, ...]] = {  # what must have been done for the comma
     "filter-up": ("down",),
     "take": ("h", "i"),
     "pick-up": ("down",),
-    "changed-only": ("v",),
+    "changed-only": ("d",),
     "lose-steps": ("k",),
     "next-match": ("slash", "W", "enter"),
 }
@@ -228,9 +228,11 @@ def test_help_has_every_command_once_and_says_where_the_others_work(here: tuple[
 
 def test_help_lists_the_screens_of_a_key_as_a_sentence_does() -> None:
     published = {key.id: where for _, keys in blocks(Keymap(), ("overview", "run")) for key, where in keys}
-    assert published["log-behavior"] == "in log or warnings"
-    assert published["copy"].startswith("in checkpoints, hyperparameters, ")
-    assert published["copy"].endswith("grid or comparison")
+    assert published["watch-step"] == "in watch"
+    assert published["copy"] == ""
+    published = {key.id: where for _, keys in blocks(Keymap(), ("watch", "run")) for key, where in keys}
+    assert published["all-behaviors"].startswith("in overview, detail, ")
+    assert published["all-behaviors"].endswith("log or warnings")
     assert published["copy-evaluation"] == "during an evaluation"
 
 
@@ -240,12 +242,23 @@ def test_help_does_not_promise_a_key_that_a_nearer_pane_takes() -> None:
     assert published["row-up"] == ""
 
 
-def test_help_says_of_a_key_that_the_screen_itself_takes_that_it_works_on_others() -> None:
-    published = {key.id: where for _, keys in blocks(Keymap(), ("list", "log", "run")) for key, where in keys}
-    assert published["watch"] == "on other screens"
-    assert published["previous"] == "when another pane has the focus"
-    published = {key.id: where for _, keys in blocks(Keymap(), ("watch", "run")) for key, where in keys}
-    assert published["freeze"] == "on other screens"
+GENERIC = {  # keys that move in whatever is on the screen: by one, to the start, to the newest
+    "up", "down", "left", "right", "home", "end",
+}  # fmt: skip
+VI_GENERIC = GENERIC | {"j", "k", "g", "G", "shift+g", "n", "N", "shift+n"}  # and those of vi: n and N, next, previous
+
+
+@pytest.mark.parametrize(
+    ("keymap", "generic"), [(Keymap(), GENERIC), (Keymap().remapped(STYLES["vi"]), VI_GENERIC)], ids=["default", "vi"]
+)
+def test_outside_dialogs_a_key_means_the_same_wherever_it_works(keymap: Keymap, generic: set[str]) -> None:
+    dialogs = {place for key in KEYMAP if key.group == "Dialog" for place in key.places}
+    commands = dict[str, set[str]]()
+    for command in keymap.keys:
+        if not dialogs.issuperset(command.places):
+            for name in command.keys:
+                commands.setdefault(name, set()).add(command.id)
+    assert {name for name, ids in commands.items() if len(ids) > 1} <= generic
 
 
 def test_help_shows_the_keys_as_they_were_remapped() -> None:

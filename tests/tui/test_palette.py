@@ -120,7 +120,7 @@ async def test_useless_commands_are_not_offered() -> None:
         assert "pause(True)" not in ids  # with a single behavior
         assert "pause(False)" in ids
         assert "speed(1)" not in ids  # no replay
-        assert "roll_back" not in ids  # of another screen
+        assert "undo" not in ids  # of another screen
         await screen.publish(BehaviorStateChanged("Walker", "finished"), RunStateChanged("finished", exit_code=0))
         assert "pause(False)" not in {offer.action for offer in offers(screen.screen.context, screen.screen.key_owners)}
     async with Driven(scenes.healthy(1).view(), refuses="the screen is read-only") as screen:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.tui.app import TrainerApp
-from rl_tui.tui.keys.keymap import KEYMAP, Keymap
+from rl_tui.tui.keys.keymap import FORMER, KEYMAP, Keymap
 from rl_tui.tui.keys.user_keys import UserKeys, read_user_keys
 from tests.fakes import FakeSession
 from tests.tui import scenes
@@ -33,7 +33,7 @@ def test_the_default_keys_have_no_conflict_of_their_own(tmp_path: Path) -> None:
     ("line", "keys"),
     [
         ("pause: F5", ("f5",)),
-        ("pause: ['ctrl+b', '!']", ("ctrl+b", "exclamation_mark")),
+        ("pause: ['ctrl+b', '@']", ("ctrl+b", "at")),
         ("pause: Z", ("Z", "shift+z")),
         ("pause: shift+z", ("Z", "shift+z")),
         ("pause: alt+p", ("alt+p",)),
@@ -51,6 +51,8 @@ def test_keys_may_be_spelled_as_one_likes(tmp_path: Path, line: str, keys: tuple
     ("line", "words"),
     [
         ("paus: x", "paus: no such command; did you mean pause?"),
+        ("log-behavior: F7", "log-behavior: is now part of all-behaviors; give that the key"),
+        ("watch-hold: F7", "watch-hold: is now part of freeze; give that the key"),
         ("select: a", "select: its keys cannot be changed"),
         ("quit: []", "quit: needs a key"),
         ("quit: ''", "quit: needs a key"),
@@ -130,6 +132,22 @@ def test_shown_keys_follow() -> None:
     assert keymap.of_id("help").shown == "f1"
 
 
+def test_the_keys_of_former_versions_may_be_given_back(tmp_path: Path) -> None:
+    lines = {
+        "watch-step": "n", "watch-restart": "b", "watch-renew": "N", "watch-greedy": "m", "log-level": "v",
+        "compare-config": "v", "changed-only": "b", "mark": "x", "group": "b", "sort": "s", "sort-reversed": "S",
+        "resume-run": "R", "lesson-next": "+", "lesson-before": "-",
+    }  # fmt: skip
+    found = written(tmp_path, "".join(f"{id}: '{key}'\n" for id, key in lines.items()))
+    assert set(found.chosen) == set(lines) - {"log-level", "compare-config"}  # v is watch, which works everywhere
+    assert len(found.problems) == 2
+
+
+def test_former_names_lead_to_commands_that_there_are() -> None:
+    assert not set(FORMER) & {key.id for key in KEYMAP}
+    assert set(FORMER.values()) <= {key.id for key in KEYMAP}
+
+
 async def test_the_users_keys_act_and_stand_on_the_screen(tmp_path: Path) -> None:
     """pause and freeze have exchanged their keys, pause-all has two others; the former keys do nothing."""
     found = written(tmp_path, "pause: space\nfreeze: p\npause-all: [Z, F4]\n")
@@ -180,7 +198,7 @@ async def test_keys_of_vi_move_in_lists_and_what_they_took_is_elsewhere(tmp_path
         assert await cursor_after("N", "N") > first + 1
         await pilot.press("K")
         assert "Checkpoints of Crawler" in await settled_text(pilot)
-        await pilot.press("D")
+        await pilot.press("H")
         assert "Devices" in await settled_text(pilot)
         await pilot.press("question_mark")
         await pilot.press("slash", *"the first line", "enter")
@@ -204,6 +222,6 @@ def test_errors_next_to_a_style_are_reported_with_their_line(tmp_path: Path, tex
 
 def test_style_has_no_conflict_of_its_own_and_other_lines_change_it(tmp_path: Path) -> None:
     assert written(tmp_path, "keys: vi\n").problems == ()
-    found = written(tmp_path, "keys: vi\ndevices: F8\ncheckpoints: D\n")
+    found = written(tmp_path, "keys: vi\ndevices: F8\ncheckpoints: W\n")
     assert found.problems == ()
-    assert (found.chosen["devices"], found.chosen["checkpoints"]) == (("f8",), ("D", "shift+d"))
+    assert (found.chosen["devices"], found.chosen["checkpoints"]) == (("f8",), ("W", "shift+w"))

@@ -34,7 +34,7 @@ class Key:
 
     id: its name in the user's keys.yaml and in the palette; keys: Textual's names; action: may hold {n}, the number
     on the key; shown: how a reader sees the keys. footer_rank: None keeps it out of the bottom line; the highest gives
-    way first; footer_place: the only one in whose bottom line it stands. changes: refused with --readonly.
+    way first; footer_places: the only ones in whose bottom line it stands. changes: refused with --readonly.
     """
 
     id: str
@@ -49,20 +49,20 @@ class Key:
     needs_run: bool = False  # useless once the run is over
     needs_several: bool = False  # useless with a single behavior
     changes: bool = False
-    footer_place: Place | None = None
+    footer_places: tuple[Place, ...] = ()
 
 
 def _key(
     id: str, keys: str, action: str, label: str, explained: str, places: Place | tuple[Place, ...], group: Group,
     rank: int | None = None, *, shown: str = "", needs_run: bool = False, needs_several: bool = False,
-    changes: bool = False, footer_place: Place | None = None,
+    changes: bool = False, footer: tuple[Place, ...] = (),
 ) -> Key:  # fmt: skip
     """keys: Textual's names, separated by blanks."""
     names = tuple(keys.split())
     where: tuple[Place, ...] = (places,) if isinstance(places, str) else places
     return Key(
         id, names, action, shown or shown_keys(names), label, explained, where, group, rank,
-        needs_run, needs_several, changes, footer_place,
+        needs_run, needs_several, changes, footer,
     )  # fmt: skip
 
 
@@ -71,6 +71,7 @@ SHOWN = {
     "less_than_sign": "<", "greater_than_sign": ">", "left_square_bracket": "[", "right_square_bracket": "]",
     "pageup": "pgup", "pagedown": "pgdn", "exclamation_mark": "!", "comma": ",", "full_stop": ".",
     "number_sign": "#", "left_parenthesis": "(", "right_parenthesis": ")", "percent_sign": "%",
+    "left_curly_bracket": "{", "right_curly_bracket": "}", "asterisk": "*",
 }  # fmt: skip
 
 
@@ -90,12 +91,15 @@ KEYMAP: tuple[Key, ...] = (
     _key("pane-before", "shift+tab", "pane(-1)", "previous pane", "go to the previous pane", "run", "View"),
     _key("filter", "slash", "filter", "filter", "filter the focused list by a regular expression; esc shows all again",
          ("overview", *LISTS, "help"), "View", 14),
-    _key("freeze", "space", "freeze", "freeze view", "freeze or unfreeze the view; training continues",
+    _key("freeze", "space", "freeze", "freeze view",
+         "freeze or unfreeze the view, or the play that is watched; training continues",
          "run", "View", 9),
-    _key("copy", "y", "copy", "copy", "copy the selected line, or the value below the crosshair",
-         (*LISTS, "chart", "grid", "comparison"), "View", 15),
-    _key("copy-failure", "Y shift+y", "copy_failure", "copy why", "copy why the behavior failed, with its traceback",
-         "detail", "View"),
+    _key("copy", "y", "copy", "copy",
+         "copy the selected line, the value below the crosshair, or why a behavior failed",
+         (*WITH_CHART, *LISTS), "View", 15, footer=(*LISTS, "chart", "grid", "comparison")),
+    _key("all-behaviors", "b", "all_behaviors", "behaviors",
+         "every behavior in the chart or list, or only the selected one", (*WITH_CHART, "log", "warnings"), "View", 6,
+         needs_several=True, footer=("log", "warnings")),
     _key("screenshot", "o", "screenshot", "screenshot",
          "write the screen as SVG and text, and its curves as CSV, into the run's folder", "run", "View", 22),
     _key("theme", "T shift+t", "theme", "theme", "show other colors; the palette has them by name", "run", "View"),
@@ -118,17 +122,15 @@ KEYMAP: tuple[Key, ...] = (
          needs_run=True, needs_several=True, changes=True),
     _key("note", "a", "note", "note", "add a note to the run; charts mark its step", "run", "Training", 26,
          needs_run=True, changes=True),
-    _key("roll-back", "R shift+r", "roll_back", "roll back", "roll back to the selected checkpoint; asks first",
-         "checkpoints", "Training", 5, needs_run=True, changes=True),
-    _key("roll-back-failed", "R shift+r", "roll_back_failed", "roll back",
-         "roll a diverged behavior back to its newest good checkpoint; asks first", ("overview", "detail"),
-         "Training", needs_run=True, changes=True),
+    _key("roll-back", "R shift+r", "roll_back", "roll back",
+         "roll back to the selected checkpoint, or a diverged behavior to its newest good one; asks first",
+         ("overview", "detail", "checkpoints"), "Training", 5, needs_run=True, changes=True, footer=("checkpoints",)),
     _key("undo", "z", "undo", "undo", "undo the newest change of a hyperparameter", "hyperparameters", "Training",
          5, needs_run=True, changes=True),
-    _key("lesson-next", "plus equals_sign", "change_lesson(1)", "next lesson",
-         "change the selected parameter to its next lesson; asks first", "lessons", "Training", 4, shown="+",
+    _key("lesson-next", "right_curly_bracket", "change_lesson(1)", "next lesson",
+         "change the selected parameter to its next lesson; asks first", "lessons", "Training", 4,
          needs_run=True, changes=True),
-    _key("lesson-before", "minus", "change_lesson(-1)", "lesson before",
+    _key("lesson-before", "left_curly_bracket", "change_lesson(-1)", "lesson before",
          "change the selected parameter to the lesson before; asks first", "lessons", "Training", 5, needs_run=True,
          changes=True),
 
@@ -136,13 +138,11 @@ KEYMAP: tuple[Key, ...] = (
     _key("metrics", "M shift+m", "pick_metrics", "metrics", "choose what is drawn, several at once, by name",
          WITH_CHART, "Chart"),
     _key("pin", "i", "pin", "pin", "pin the chart's metrics to the chart grid, or unpin them", WITH_PINS,
-         "Chart", 17, footer_place="grid"),
+         "Chart", 17, footer=("grid",)),
     _key("grid-next", "n", "grid_page(1)", "next page", "the next page of the chart grid", WITH_GRID, "Chart", 9,
-         footer_place="grid"),
+         footer=("grid",)),
     _key("grid-previous", "N shift+n", "grid_page(-1)", "previous page", "the previous page of the chart grid",
          WITH_GRID, "Chart"),
-    _key("overlay", "b", "overlay", "overlay", "draw every behavior in one chart, or only the selected one",
-         WITH_CHART, "Chart", needs_several=True),
     _key("zoom-in", "plus equals_sign", "zoom(2)", "zoom in", "half as much of the x axis", WITH_CHART, "Chart",
          shown="+"),
     _key("zoom-out", "minus", "zoom(0.5)", "zoom out", "twice as much of the x axis", WITH_CHART, "Chart"),
@@ -185,9 +185,8 @@ KEYMAP: tuple[Key, ...] = (
     _key("log", "l", "open_screen('log')", "log", "the log, by level and behavior", "run", "Screens", 12),
     _key("warnings", "w", "open_screen('warnings')", "warnings",
          "what looks wrong now and what to try, and the log's warnings", "run", "Screens", 28),
-    _key("configuration", "y", "configuration", "config",
-         "the configuration, and what differs from another run; with the crosshair on, copy its value",
-         ("overview", "detail"), "Screens", 29),
+    _key("configuration", "Y shift+y", "open_screen('configuration')", "config",
+         "the configuration, and what differs from another run", "run", "Screens", 29),
     _key("runs", "r", "open_screen('runs')", "runs", "all runs in this folder; compares up to six", "run",
          "Screens", 21),
     _key("back", "escape", "back", "back", "one step back; never quits", "run", "Screens", 2),
@@ -201,33 +200,32 @@ KEYMAP: tuple[Key, ...] = (
     _key("next-match", "f3", "match(1)", "next match", "the next match of the filter; wraps around",
          "list", "List"),
     _key("match-before", "f2", "match(-1)", "previous match", "the previous match of the filter", "list", "List"),
-    _key("log-level", "v", "level", "level", "lowest level shown: info, warning, error, debug", "log", "List", 5),
-    _key("log-behavior", "b", "one_behavior", "behavior", "only the selected behavior's lines, or all",
-         ("log", "warnings"), "List", 6),
-    _key("compare-config", "v", "other_run", "other run", "compare with the next run in this folder",
+    _key("log-level", "exclamation_mark", "level", "level", "lowest level shown: info, warning, error, debug",
+         "log", "List", 5),
+    _key("compare-config", "d", "other_run", "other run", "compare with the next run in this folder",
          "configuration", "List", 5),
-    _key("changed-only", "b", "changed_only", "differences", "only what differs, or all", "configuration", "List", 6),
-    _key("mark", "x", "mark", "mark", "mark the run or group for a comparison, up to six", "runs", "List", 5),
-    _key("group", "b", "group", "group", "one line per configuration, whatever the seed, or per run",
+    _key("changed-only", "D shift+d", "changed_only", "differences", "only what differs, or all",
+         "configuration", "List", 6),
+    _key("mark", "asterisk", "mark", "mark", "mark the run or group for a comparison, up to six", "runs", "List", 5),
+    _key("group", "J shift+j", "group", "group", "one line per configuration, whatever the seed, or per run",
          "runs", "List", 6),
-    _key("sort", "s", "sort", "sort", "sort by the next column", "runs", "List", 7),
-    _key("resume-run", "R shift+r", "resume", "resume", "resume the run here, or copy the command", "runs",
+    _key("sort", "right", "sort(1)", "sort", "sort by the column to the right", "runs", "List", 7),
+    _key("sort-before", "left", "sort(-1)", "sort", "sort by the column to the left", "runs", "List"),
+    _key("sort-reversed", "I shift+i", "sort_reversed", "reverse", "reverse the order", "runs", "List"),
+    _key("resume-run", "U shift+u", "resume", "resume", "resume the run here, or copy the command", "runs",
          "List", 30),
     _key("evaluate-run", "V shift+v", "evaluate", "evaluate", "evaluate the run's policy in a separate process", "runs",
          "List", 31),
     _key("delete-run", "X shift+x delete", "delete", "delete", "remove the run's folder; asks for its name", "runs",
          "List", 32),
-    _key("sort-reversed", "S shift+s", "sort_reversed", "reverse", "reverse the order", "runs", "List"),
 
-    _key("watch-hold", "space", "watch_hold", "hold", "pause or resume the play; training continues", "watch",
-         "Watch", 3),
-    _key("watch-step", "n", "watch_step", "step", "play one step, then pause", "watch", "Watch", 4),
-    _key("watch-restart", "b", "watch_restart", "restart", "start a new episode; after a failure, in a new environment",
-         "watch", "Watch", 5),
-    _key("watch-greedy", "m", "watch_greedy", "most likely", "the most likely actions, or sampled ones as in training",
-         "watch", "Watch", 6),
-    _key("watch-renew", "N shift+n", "watch_renew", "newest", "use the newest policy now, not from the next episode on",
-         "watch", "Watch", 7),
+    _key("watch-step", "right", "watch_step", "one step", "play one step, then pause", "watch", "Watch", 4),
+    _key("watch-restart", "home", "watch_restart", "restart",
+         "start a new episode; after a failure, in a new environment", "watch", "Watch", 5),
+    _key("watch-renew", "end", "watch_renew", "newest", "use the newest policy now, not from the next episode on",
+         "watch", "Watch", 30),
+    _key("watch-greedy", "G shift+g", "watch_greedy", "greedy",
+         "the most likely actions (greedy), or sampled ones as in training", "watch", "Watch", 10),
 
     _key("slower", "less_than_sign comma", "speed(-1)", "slower", "replay slower, down to a stop", "replay",
          "Replay", 1, shown="<"),
@@ -293,8 +291,15 @@ STYLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # what `keys: NAME` in 
         "row-down": ("down", "j"), "row-up": ("up", "k"), "next": ("down", "j"), "previous": ("up", "k"),
         "first": ("home", "g"), "last": ("end", "G", "shift+g"),
         "next-match": ("f3", "n"), "match-before": ("f2", "N", "shift+n"),
-        "checkpoints": ("K", "shift+k"), "devices": ("D", "shift+d"),  # the lists have k and g
+        "checkpoints": ("K", "shift+k"), "devices": ("H", "shift+h"),  # the lists have k and g
+        "watch-greedy": ("Z", "shift+z"),  # and G
     },
+}  # fmt: skip
+
+
+FORMER: Mapping[str, str] = {  # ids that keys.yaml may still hold, and those of the commands that do it now
+    "overlay": "all-behaviors", "log-behavior": "all-behaviors", "roll-back-failed": "roll-back",
+    "copy-failure": "copy", "watch-hold": "freeze",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rl_tui.tui.keys.keymap import STYLES, Key, Keymap, Place
+from rl_tui.tui.keys.keymap import FORMER, STYLES, Key, Keymap, Place
 from rl_tui.tui.textual_private import ANSI_SEQUENCES_KEYS, key_of
 
 EVERYWHERE: tuple[Place, ...] = ("run",)
@@ -19,7 +19,7 @@ LARGEST_BYTES = 64_000
 STYLE = "keys"  # the entry that names one
 FIXED = ("select",)  # its keys are the numbers of behaviors
 TYPING: tuple[Place, ...] = ("anywhere", "asking", "filtering", "picking")
-SHARED: tuple[Place, ...] = ("run", "replay", "overview", "list")  # the overview's panes are lists and charts too
+SHARED: tuple[Place, ...] = ("run", "replay", "list")  # work on several screens
 SAME_CODE = {  # a terminal sends one code for both
     "ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "ctrl+left_square_bracket": "escape",
 }  # fmt: skip
@@ -138,8 +138,7 @@ def _problem_of(entry: Entry, keymap: Keymap) -> str:
     """Why the entry by itself is invalid; "" if it is valid."""
     command = next((key for key in keymap.keys if key.id == entry.command), None)
     if command is None:
-        ids = [key.id for key in keymap.keys if key.id not in FIXED]
-        return f"{entry.command}: no such command{_suggestion(entry.command, ids)}"
+        return f"{entry.command}: {_why_unknown(entry.command, keymap)}"
     if command.id in FIXED:
         return f"{entry.command}: its keys cannot be changed"
     if not entry.keys:
@@ -150,6 +149,13 @@ def _problem_of(entry: Entry, keymap: Keymap) -> str:
         if not set(command.places).isdisjoint(TYPING) and _is_character(key):
             return f"{entry.command}: {key}: must not be a character, since the command works while text is typed"
     return ""
+
+
+def _why_unknown(command: str, keymap: Keymap) -> str:
+    """That there is no such command, and which one may be meant."""
+    if command in FORMER:
+        return f"is now part of {FORMER[command]}; give that the key"
+    return f"no such command{_suggestion(command, [key.id for key in keymap.keys if key.id not in FIXED])}"
 
 
 def _why_unusable(key: str) -> str:

@@ -113,7 +113,7 @@ class BehaviorPage(Pane):
             awaited = f": {awaited_of_user(frame.view)}" if awaited_of_user(frame.view) else ""
             words = wrapped(f"the run has no behavior yet{safe_text(awaited)}", max(2, width - 2))
             return _failures(frame, width) or [line(Span(f" {row}", "dim")) for row in words]
-        key = frame.keymap.of_id("copy-failure").shown
+        key = frame.keymap.of_id("copy").shown
         sections = {
             "": [_standing(behavior, frame), *standing_lines(behavior, frame, width)],
             f"Why it ended ({key} copies it)": _failures(frame, width),
@@ -163,7 +163,7 @@ def failure_texts(behavior: BehaviorView | None, view: RunView) -> list[str]:
 
 def _failures(frame: Frame, width: int) -> list[Line]:
     good = good_checkpoint(frame.behavior) if frame.behavior is not None else None
-    key = frame.keymap.of_id("roll-back-failed").shown
+    key = frame.keymap.of_id("roll-back").shown
     offer = [] if good is None else [line(Span(f" {key} rolls it back to step {count(good[1].step)}", "accent"))]
     return offer + [
         line(Span(f" {row}", "bad" if at == 0 else "text"))

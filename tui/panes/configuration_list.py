@@ -64,7 +64,7 @@ class ConfigurationList(ListPane):
 
     def empty(self, frame: Frame) -> str:
         """Why there is nothing."""
-        return self.words or "nothing differs, and nothing was changed while training; b shows all"
+        return self.words or "nothing differs, and nothing was changed while training; D shows all"
 
     def _kind(self, setting: Setting) -> str:
         if not self.other or setting.here == setting.there:

@@ -117,7 +117,7 @@ def reason_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]
     rows = _signed(frame.glyphs.of(behavior.state), safe_text(behavior.reason), state_tone(behavior.state), width, 4)
     good = good_checkpoint(behavior)
     if good is not None:
-        key = frame.keymap.of_id("roll-back-failed").shown
+        key = frame.keymap.of_id("roll-back").shown
         rows.append(line(Span(f"   {key} rolls it back to step {count(good[1].step)}", "accent")))
     return rows
 

@@ -63,11 +63,14 @@ def fitting_keys(frame: Frame, width: int) -> list[tuple[Key, str, str]]:
     words = {"pause": "resume"} if frame.behavior and frame.behavior.state == "paused" else {}
     if frame.is_frozen:
         words["freeze view"] = "unfreeze"
-    is_overview = "overview" in frame.places
+    is_overview, is_play = "overview" in frame.places, "watch" in frame.places
+    if is_play:
+        words["freeze view"] = "hold"
 
     def order(key: Key) -> tuple[bool, bool, int]:
         rank = key.footer_rank or 0
-        return rank > FIRST, "run" in key.places and not is_overview, rank
+        is_own = "run" not in key.places or is_overview or (is_play and key.id == "freeze")
+        return rank > FIRST, not is_own, rank
 
     entries: list[tuple[Key, str, str]] = []
     room = width - len(flag(frame).text)
@@ -94,7 +97,7 @@ def useful_keys(frame: Frame) -> list[Key]:
         key
         for key in frame.keymap.of(*frame.places)
         if key.footer_rank is not None
-        and key.footer_place in (None, *frame.places)
+        and (not key.footer_places or not set(frame.places).isdisjoint(key.footer_places))
         and key not in shadowed
         and (runs or not (key.needs_run or key.changes))
         and (has_several or not key.needs_several)

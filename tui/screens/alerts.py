@@ -66,7 +66,7 @@ class Alerts:
     def __init__(self, app: App[Any], view: RunView, keymap: Keymap, *, may_ring: bool) -> None:
         """may_ring: use the bell and the desktop notice."""
         self._app, self._view = app, view
-        self._key, self._roll_back_key = keymap.of_id("warnings").shown, keymap.of_id("roll-back-failed").shown
+        self._key, self._roll_back_key = keymap.of_id("warnings").shown, keymap.of_id("roll-back").shown
         self._may_call = may_ring
         self._waiting: list[Alert] = []
         self._loud: list[Alert] = []

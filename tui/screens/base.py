@@ -266,7 +266,7 @@ class RunScreen(Screen[None]):
         self.context.controls.export(everything)
         self.context.redraw()
 
-    def action_roll_back_failed(self) -> None:
+    def action_roll_back(self) -> None:
         """Ask, and then let a behavior that diverged go on from its newest good checkpoint."""
         behavior = self.context.controls.selected
         good = good_checkpoint(behavior) if behavior is not None else None

@@ -123,10 +123,10 @@ class ChartActions(RunScreen):
             self.chart_state.page = (self.chart_state.page + by) % self._grid.num_pages
             self.context.redraw()
 
-    def action_overlay(self) -> None:
+    def action_all_behaviors(self) -> None:
         """Every behavior, or the selected one."""
         if len(self.context.view.behaviors) < 2 and not self.chart_state.has_all_behaviors:
-            self.say("overlay: there is only one behavior")
+            self.say("behaviors: there is only one behavior")
             return
         self.chart_state.has_all_behaviors = not self.chart_state.has_all_behaviors
         self._shown()
@@ -237,13 +237,6 @@ class ChartActions(RunScreen):
             super().action_copy()
         else:
             self.say("copy: x turns the crosshair on, y copies the value below it")
-
-    def action_configuration(self) -> None:
-        """With the crosshair on copy its value, else the configuration."""
-        if self.chart_state.crosshair is None:
-            self.action_open_screen("configuration")
-        else:
-            self.action_copy()
 
     def _below_crosshair(self) -> str:
         figure, pane, x = self._drawn(), self.chart_pane, self.chart_state.crosshair

@@ -104,12 +104,12 @@ class ComparisonScreen(ChartActions):
         else:
             self.context.redraw()
 
-    def action_overlay(self) -> None:
+    def action_all_behaviors(self) -> None:
         """Every behavior of each run, or one."""
         if not self._chart.has_all_behaviors and not any(
             len(run.behaviors(self.context.view)) > 1 for run in self.comparison.runs.values()
         ):
-            self.say("overlay: each of these runs has only one behavior")
+            self.say("behaviors: each of these runs has only one behavior")
             return
         self._chart.has_all_behaviors = not self._chart.has_all_behaviors
         self.context.redraw()

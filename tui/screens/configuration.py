@@ -81,7 +81,7 @@ class ConfigurationScreen(ListScreen):
         self._other_at = self._other_at + 1 if self._other_at + 1 < len(self._others) else -1
         name = self._others[self._other_at] if self._other_at >= 0 else ""
         there: Settings = {}
-        self.say(f"compared with {name}; v compares with the next run" if name else "no longer compared")
+        self.say(f"compared with {name}; d compares with the next run" if name else "no longer compared")
         if name:
             try:
                 there = await asyncio.to_thread(_settings, runs, name)

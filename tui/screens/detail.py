@@ -15,7 +15,7 @@ from rl_tui.tui.panes.behavior_page import BehaviorPage, failure_texts
 from rl_tui.tui.panes.chart import CurvesPane
 from rl_tui.tui.panes.checkpoints import CheckpointsPane
 from rl_tui.tui.panes.histogram import HistogramPane
-from rl_tui.tui.panes.list import Entry
+from rl_tui.tui.panes.list import Entry, ListPane
 from rl_tui.tui.panes.log_list import LogList, concerns, log_entry
 from rl_tui.tui.panes.metric_grid import MetricGrid
 from rl_tui.tui.screens.chart_actions import ChartActions
@@ -65,13 +65,15 @@ class DetailScreen(ChartActions):
             self.call_after_refresh(self.context.redraw)
         return super().draw(frame)
 
-    def action_copy_failure(self) -> None:
-        """Copy why it failed, unwrapped."""
+    def action_copy(self) -> None:
+        """The value below the crosshair, or the line of a focused list; else why it failed, unwrapped."""
         texts = failure_texts(self.context.controls.selected, self.context.view)
-        if texts:
+        if self.chart_state.crosshair is not None or isinstance(self.pane, ListPane):
+            super().action_copy()
+        elif texts:
             self.copy("\n".join(texts))
         else:
-            self.say("copy: nothing has failed")
+            self.say("copy: nothing has failed; x turns the crosshair on, y copies the value below it")
 
     def body(self) -> ComposeResult:
         """Every pane of every layout; app.tcss shows those that fit the size."""

@@ -23,7 +23,7 @@ from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.dialog import PaneDialog
 
 KEY_WIDTH = 15
-ELSEWHERE, OTHER_SCREENS = "when another pane has the focus", "on other screens"  # a nearer command has its keys
+ELSEWHERE = "when another pane has the focus"  # a nearer command has its keys
 FOREIGN: dict[Place, str] = {  # where a key works that does not work here
     "leaving": "in the leave dialog", "confirming": "in a yes or no question", "asking": "in a prompt",
     "filtering": "while typing a filter", "picking": "in the list of metrics",
@@ -111,21 +111,18 @@ def title(screen_name: str, topic: str) -> str:
 
 def blocks(keymap: Keymap, here: Sequence[Place]) -> list[tuple[str, list[tuple[Key, str]]]]:
     """Headings, each with its commands and where these work: first what works here, nearest first, then the others."""
-    by_screen = keymap.shadowed(*(place for place in here if place != "list"))
     shadowed = keymap.shadowed(*here)
     near = [key for place in here if place != "run" for key in keymap.of(place) if key not in shadowed]
     rest = [key for key in keymap.keys if key not in near]
     groups = [("Here", [(key, "") for key in dict.fromkeys(near)])] if near else []
     for group in dict.fromkeys(key.group for key in rest):
         keys = [key for key in rest if key.group == group]
-        groups.append((group, [(key, _where_now(key, here, shadowed, by_screen)) for key in keys]))
+        groups.append((group, [(key, _where_now(key, here, shadowed)) for key in keys]))
     return groups
 
 
-def _where_now(key: Key, here: Sequence[Place], shadowed: Sequence[Key], by_screen: Sequence[Key]) -> str:
-    """Where the command works; shadowed: those that have lost their keys here, by_screen: to the screen itself."""
-    if key in by_screen:
-        return OTHER_SCREENS
+def _where_now(key: Key, here: Sequence[Place], shadowed: Sequence[Key]) -> str:
+    """Where the command works; shadowed: those that have lost their keys here."""
     return ELSEWHERE if key in shadowed else where(key, here)
 
 

@@ -23,7 +23,7 @@ class LogScreen(ListScreen):
         state.log_level = LEVELS[(LEVELS.index(state.log_level) + 1) % len(LEVELS)]
         self.context.redraw()
 
-    def action_one_behavior(self) -> None:
+    def action_all_behaviors(self) -> None:
         """The selected behavior's lines, or all."""
         toggle_behavior(self.context)
 
@@ -37,7 +37,7 @@ class WarningsScreen(ListScreen):
     def __init__(self, context: Context, name: str) -> None:
         super().__init__(context, name, WarningsList())
 
-    def action_one_behavior(self) -> None:
+    def action_all_behaviors(self) -> None:
         """The selected behavior's warnings, or all."""
         toggle_behavior(self.context)
 

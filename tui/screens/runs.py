@@ -93,11 +93,11 @@ class RunsScreen(RunScreen):
         self._is_wanted.set()
         self.say(f"runs: {'grouped by everything but the seed' if order.is_grouped else 'one line each'}")
 
-    def action_sort(self) -> None:
-        """By the next column that is shown."""
+    def action_sort(self, by: int) -> None:
+        """By the next column that is shown, or by the one before."""
         order, columns = self.context.state.runs, self.runs.columns()
-        at = columns.index(order.column) if order.column in columns else -1
-        order.column, order.is_reversed = columns[(at + 1) % len(columns)], False
+        at = columns.index(order.column) if order.column in columns else -1 if by > 0 else 0
+        order.column, order.is_reversed = columns[(at + by) % len(columns)], False
         self._say_order()
 
     def action_sort_reversed(self) -> None:
@@ -125,7 +125,7 @@ class RunsScreen(RunScreen):
         elif entry.key in marked:
             marked.remove(entry.key)
         elif len(marked) == MOST_MARKED:
-            self.say(f"mark: {MOST_MARKED} runs are marked already; x on one of them unmarks it")
+            self.say(f"mark: {MOST_MARKED} runs are marked already; * on one of them unmarks it")
         else:
             marked.append(entry.key)
         self.runs.action_cursor(1)
@@ -239,7 +239,7 @@ class RunsScreen(RunScreen):
         elif self.context.forbids:
             self.say(f"{verb} {safe_text(row.name)}: not possible, {self.context.forbids}")
         elif row.is_group:
-            self.say(f"{verb}: {safe_text(row.name)} is a group of {len(row.runs)} runs; b shows them one by one")
+            self.say(f"{verb}: {safe_text(row.name)} is a group of {len(row.runs)} runs; J shows them one by one")
         else:
             return row.runs[0]
         return None

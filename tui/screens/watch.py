@@ -113,8 +113,8 @@ class WatchScreen(RunScreen):
         else:
             self.context.watching.send(command)
 
-    def action_watch_hold(self) -> None:
-        """Hold the play still, or let it go on."""
+    def action_freeze(self) -> None:
+        """Here the play is what is held still."""
         scene = self.watched.scene
         self._send("resume" if scene is not None and scene.state == "paused" else "pause")
 

@@ -223,11 +223,12 @@ async def test_esc_takes_the_crosshair_off_the_overview() -> None:
         assert await settled_text(pilot) == before
 
 
-async def test_y_without_a_crosshair_opens_the_configuration() -> None:
+async def test_y_without_a_crosshair_copies_and_never_opens_a_screen() -> None:
     async with shown(scenes.healthy(1).view()) as (app, pilot):
         await pilot.press("y")
-        await pilot.pause()
-        assert app.screen.name == "configuration"
+        assert "copied" in await settled_text(pilot)
+        assert "Walker" in app.clipboard
+        assert app.screen is app.overview
 
 
 async def test_smoothing_is_typed() -> None:

@@ -33,14 +33,14 @@ def changed() -> RunView:
 async def test_difference_looks_as_it_should(size: str, tmp_path: Path) -> None:
     async with Driven(changed(), SIZES[size], opened="configuration", runs=some_runs(tmp_path)) as screen:
         await screen.until(RATE)
-        await screen.press("v")
+        await screen.press("d")
         check(f"configuration-{size}", await screen.until("there: bold"))
 
 
 @pytest.mark.parametrize("size", SIZES.values())
 async def test_key_opens_it_and_every_setting_stands_there(size: tuple[int, int], tmp_path: Path) -> None:
     async with Driven(scenes.healthy(1).view(), size, runs=some_runs(tmp_path)) as screen:
-        await screen.press("y")
+        await screen.press("Y")
         text = await screen.until(f"{RATE}: 0.0003")
         assert "env_settings.num_envs: 8" in text
         assert "Configuration · walker-ppo · 8 settings" in text
@@ -52,10 +52,10 @@ async def test_other_runs_come_one_after_the_other_newest_first(tmp_path: Path) 
     async with Driven(scenes.healthy(1).view(), opened="configuration", runs=some_runs(tmp_path)) as screen:
         await screen.until(RATE)
         for name in ("bold", "cut-short", "duo"):
-            await screen.press("v")
+            await screen.press("d")
             text = await screen.until(f"there: {name}")
             assert f"~ checkpoint_settings.run_id: walker-ppo · there: {name}" in text
-        await screen.press("v")
+        await screen.press("d")
         assert "8 settings" in await screen.until("no longer compared")
 
 
@@ -63,23 +63,23 @@ async def test_only_differences_are_shown_on_demand(tmp_path: Path) -> None:
     async with Driven(changed(), opened="configuration", runs=some_runs(tmp_path)) as screen:
         await screen.until(RATE)
         assert "hidden" not in await screen.text()
-        text = await screen.press("b")
+        text = await screen.press("D")
         assert "settings, unchanged hidden" in text, "what is left out may be out of sight: the title says it"
         assert f"{RATE}: 0.0003 · now 0.0001" in text
         assert "batch_size" not in text
-        await screen.press("v")
+        await screen.press("d")
         text = await screen.until("there: bold")
         assert "there: 0.001" in text
         assert "differ, others hidden" in text
         assert "run_id: walker-ppo · there: bold" in text
         assert "batch_size" not in text
-        assert "batch_size" in await screen.press("b")
+        assert "batch_size" in await screen.press("D")
 
 
 async def test_nothing_differs_in_words(tmp_path: Path) -> None:
     async with Driven(scenes.healthy(1).view(), opened="configuration", runs=some_runs(tmp_path)) as screen:
         await screen.until(RATE)
-        assert "nothing differs" in await screen.press("b")
+        assert "nothing differs" in await screen.press("D")
 
 
 async def test_filter_copy_and_whole_value(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ async def test_settings_of_one_file_alone_are_distinguished_in_words(tmp_path: P
     path.write_text(path.read_text().replace("      beta: 0.005\n", "      epsilon: 0.2\n"))
     async with Driven(scenes.healthy(1).view(), opened="configuration", runs=archive) as screen:
         await screen.until(RATE)
-        await screen.press("v")
+        await screen.press("d")
         text = await screen.until("there: bold")
         assert "+ behaviors.Walker.hyperparameters.beta: 0.005 · only here" in text
         assert "- behaviors.Walker.hyperparameters.epsilon: 0.2 · only there" in text
@@ -112,14 +112,14 @@ async def test_settings_of_one_file_alone_are_distinguished_in_words(tmp_path: P
 async def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     async with Driven(scenes.healthy(1).view(), opened="configuration", runs=FakeRuns(summary("other"))) as screen:
         await screen.until("the configuration cannot be read: walker-ppo: no configuration")
-        assert "nothing to compare" in await screen.press("v")
+        assert "nothing to compare" in await screen.press("d")
     archive = some_runs(tmp_path)
     (tmp_path / "bold" / "configuration.yaml").write_text("a: [1,\n\x1b[31m")
     async with Driven(scenes.healthy(1).view(), opened="configuration", runs=archive) as screen:
         await screen.until(RATE)
-        await screen.press("v")
+        await screen.press("d")
         assert "\x1b" not in await screen.until("bold: not YAML")
-        await screen.press("v")
+        await screen.press("d")
         await screen.until("there: cut-short")
 
 
@@ -130,7 +130,7 @@ async def test_lonely_run_has_nothing_to_be_compared_with(tmp_path: Path) -> Non
         (tmp_path / f".{name}").rename(tmp_path.parent / f"{tmp_path.name}-{name}")
     async with Driven(scenes.healthy(1).view(), opened="configuration", runs=archive) as screen:
         await screen.until(RATE)
-        await screen.press("v")
+        await screen.press("d")
         await screen.until("there is no other run in this folder")
 
 
@@ -140,7 +140,7 @@ async def test_lonely_run_has_nothing_to_be_compared_with(tmp_path: Path) -> Non
 async def test_run_without_a_folder_says_so(view: RunView, words: str) -> None:
     async with Driven(view, opened="configuration") as screen:
         assert words in await screen.text()
-        assert "nothing to compare" in await screen.press("v")
+        assert "nothing to compare" in await screen.press("d")
 
 
 async def test_engine_that_starts_has_no_configuration_yet(tmp_path: Path) -> None:

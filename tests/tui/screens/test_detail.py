@@ -80,11 +80,11 @@ async def test_traceback_has_the_width_of_the_screen_and_is_copied_unwrapped(siz
     async with Driven(story.view(), size) as overview:
         text = await overview.press("enter")
         assert f"    {LONG_LINE[:70]}" in text
-        await overview.press("Y")
+        await overview.press("y")
         assert overview.clipboard.endswith(FAILURE)
         text = await overview.press("2")
         assert "Log of Crawler" in text
-        assert "nothing has failed" in await overview.press("Y")
+        assert "nothing has failed" in await overview.press("y")
 
 
 async def test_failure_of_a_run_without_behaviors_is_on_the_page() -> None:

@@ -108,7 +108,7 @@ async def test_chart_is_of_the_behavior_that_decides_and_shows_the_threshold() -
         assert len(figure.curves) == 1  # progress has no threshold in returns
 
 
-@pytest.mark.parametrize(("key", "lesson"), [("plus", 4), ("minus", 2)])
+@pytest.mark.parametrize(("key", "lesson"), [("right_curly_bracket", 4), ("left_curly_bracket", 2)])
 async def test_lesson_is_changed_by_hand_after_asking(key: str, lesson: int) -> None:
     async with Driven(scenes.lessons().view(), opened="lessons") as screen:
         text = words(await screen.press(key))
@@ -116,8 +116,8 @@ async def test_lesson_is_changed_by_hand_after_asking(key: str, lesson: int) -> 
         assert f'From lesson 3 "Hills" to lesson {lesson}' in text
         assert "from each agent's next episode on" in text
         assert "All environments are reset" in text
-        assert ("By itself it would change once the mean return" in text) == (key == "plus")
-        assert ("It goes forward again by itself" in text) == (key == "minus")
+        assert ("By itself it would change once the mean return" in text) == (lesson == 4)
+        assert ("It goes forward again by itself" in text) == (lesson == 2)
         assert screen.session.commands == []
         text = await screen.press("y")
         (command,) = screen.session.commands
@@ -128,7 +128,7 @@ async def test_lesson_is_changed_by_hand_after_asking(key: str, lesson: int) -> 
 
 async def test_no_lesson_is_changed_without_a_yes() -> None:
     async with Driven(scenes.lessons().view(), opened="lessons") as screen:
-        await screen.press("plus")
+        await screen.press("right_curly_bracket")
         assert isinstance(screen.app.screen, ConfirmScreen)
         await screen.press("enter")
         assert isinstance(screen.app.screen, LessonsScreen)
@@ -152,9 +152,9 @@ async def test_any_lesson_can_be_typed_and_what_is_none_is_refused() -> None:
 
 async def test_last_lesson_first_lesson_and_parameters_without_lessons_say_why_they_stay() -> None:
     async with Driven(scenes.lessons().view(), (120, 40), opened="lessons") as screen:
-        assert "lesson: wall_height is at its first lesson, 1 of 3" in await screen.press("down", "minus")
-        assert "lesson: obstacles is at its last lesson, 4 of 4" in await screen.press("down", "plus")
-        for key in ("plus", "minus", "enter"):
+        assert "lesson: wall_height is at its first lesson, 1 of 3" in await screen.press("down", "left_curly_bracket")
+        assert "lesson: obstacles is at its last lesson, 4 of 4" in await screen.press("down", "right_curly_bracket")
+        for key in ("right_curly_bracket", "left_curly_bracket", "enter"):
             await screen.press("home", "down", "down", "down")
             assert "lesson: torso_mass is drawn by a sampler; it has no lessons" in await screen.press(key)
             assert "lesson: gravity is constant; it has no lessons" in await screen.press("down", key)
@@ -167,7 +167,7 @@ async def test_lesson_is_changed_while_the_run_is_paused() -> None:
         story.publish(BehaviorStateChanged(name, "paused"))
     story.publish(RunStateChanged("paused"))
     async with Driven(story.view(), opened="lessons") as screen:
-        await screen.press("plus", "y")
+        await screen.press("right_curly_bracket", "y")
         assert len(screen.session.commands) == 1
 
 
@@ -175,19 +175,19 @@ async def test_run_that_is_over_and_read_only_screen_show_lessons_and_refuse_to_
     async with Driven(
         scenes.lessons().view(), (120, 40), opened="lessons", refuses="the screen is read-only"
     ) as screen:
-        for key in ("plus", "minus", "enter"):
+        for key in ("right_curly_bracket", "left_curly_bracket", "enter"):
             assert "lesson of terrain: not possible, the screen is read-only" in await screen.press(key)
     async with Driven(scenes.lessons().view(), (120, 40), opened="lessons") as screen:
         text = await screen.publish(RunStateChanged("finished", exit_code=0))
         assert '3/5 "Hills"' in text
         assert "next lesson" not in text.splitlines()[-1]
-        assert "lesson of terrain: not possible, the run is over" in await screen.press("plus")
+        assert "lesson of terrain: not possible, the run is over" in await screen.press("right_curly_bracket")
         assert screen.session.commands == []
 
 
 async def test_refusal_of_the_engine_is_shown_with_its_reason() -> None:
     async with Driven(scenes.lessons().view(), (120, 40), opened="lessons", answers=False) as screen:
-        assert "◌ lesson 4 of terrain: requested" in await screen.press("plus", "y")
+        assert "◌ lesson 4 of terrain: requested" in await screen.press("right_curly_bracket", "y")
         text = await screen.publish(CommandFinished(screen.session.commands[0].id, False, "terrain has no lessons"))
         assert "✗ lesson 4 of terrain: failed in" in text
 
@@ -200,14 +200,14 @@ async def test_advance_is_seen_at_once_and_a_lesson_before_is_named_in_the_quest
         assert '4/5 "Mountains"' in text
         assert "no episode yet" in text
         assert 'lesson 4 "Mountains" at step 160k of Walker' in text
-        assert 'to lesson 3 "Hills"' in words(await screen.press("minus"))
+        assert 'to lesson 3 "Hills"' in words(await screen.press("left_curly_bracket"))
 
 
 async def test_run_without_environment_parameters_says_what_they_are() -> None:
     async with Driven(scenes.healthy(1).view(), (120, 40), opened="lessons") as screen:
         text = await screen.text()
         assert "the file has no environment_parameters: numbers, samplers or lessons" in text
-        for key in ("plus", "minus", "enter"):
+        for key in ("right_curly_bracket", "left_curly_bracket", "enter"):
             assert "lesson: the run has no environment parameters" in await screen.press(key)
     async with Driven(scenes.healthy(1).view(), (120, 40)) as overview:
         assert "h lessons" not in (await overview.text()).splitlines()[-1]
@@ -219,7 +219,7 @@ async def test_filter_that_finds_no_parameter_says_so() -> None:
     async with Driven(scenes.lessons().view(), (120, 40), opened="lessons") as screen:
         await screen.press("slash", "x", "x", "enter")
         assert "no parameter is selected" in await screen.text()
-        assert "lesson: no parameter matches the filter; esc shows all" in await screen.press("plus")
+        assert "lesson: no parameter matches the filter; esc shows all" in await screen.press("right_curly_bracket")
         assert "terrain" in await screen.press("escape")
 
 
@@ -288,7 +288,7 @@ async def test_lessons_that_stay_say_so() -> None:
         text = words(await screen.text())
         assert 'lesson 3 of 5 "Hills", which stays' in text
         assert "ends" not in text
-        for key in ("plus", "minus"):
+        for key in ("right_curly_bracket", "left_curly_bracket"):
             question = words(await screen.press(key))
             assert "All environments are reset" in question
             assert "by itself" not in question.lower()
@@ -302,7 +302,7 @@ async def test_hostile_words_cannot_drive_the_terminal() -> None:
     story.publish(ParametersReported({evil: status}))
     for size in ((80, 24), (120, 40)):
         async with Driven(story.view(), size, opened="lessons") as screen:
-            text = await screen.press("plus")
+            text = await screen.press("right_curly_bracket")
             await screen.press("escape")
             assert "evilxxx" in text + await screen.text()
             assert "\x1b" not in text

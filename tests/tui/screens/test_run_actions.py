@@ -50,7 +50,7 @@ async def listed(screen: Driven) -> None:
 async def test_run_is_deleted_once_its_name_was_typed(archive: Archive) -> None:
     async with on_bold(archive) as screen:
         await listed(screen)
-        await screen.press("x", "up")
+        await screen.press("asterisk", "up")
         await screen.press("X")
         text = await screen.until("Delete bold")
         assert str(Path("results/bold").absolute()) in re.sub(r"[\s│]", "", text)  # wherever its lines break
@@ -89,7 +89,7 @@ async def test_run_that_goes_on_is_neither_deleted_nor_resumed(archive: Archive)
             await listed(screen)
             await screen.press("X")
             await screen.until("is writing to this run")
-            await screen.press("R")
+            await screen.press("U")
             await screen.until("resume bold:")
     assert Path("results/bold").is_dir()
 
@@ -105,26 +105,26 @@ async def test_folder_that_is_no_run_of_ours_is_not_deleted(archive: Archive) ->
     assert Path("elsewhere/run/events.jsonl").is_file()
 
 
-@pytest.mark.parametrize(("key", "verb"), [("X", "delete"), ("R", "resume"), ("V", "evaluate")])
+@pytest.mark.parametrize(("key", "verb"), [("X", "delete"), ("U", "resume"), ("V", "evaluate")])
 async def test_readonly_forbids_each_by_its_name(key: str, verb: str, archive: Archive) -> None:
     async with on_bold(archive, forbids="--readonly was given") as screen:
         await listed(screen)
         assert f"{verb} bold: not possible, --readonly was given" in await screen.press(key)
 
 
-@pytest.mark.parametrize(("key", "verb"), [("X", "delete"), ("R", "resume"), ("V", "evaluate")])
+@pytest.mark.parametrize(("key", "verb"), [("X", "delete"), ("U", "resume"), ("V", "evaluate")])
 async def test_group_is_no_run_to_act_upon(key: str, verb: str, archive: Archive) -> None:
     async with on_bold(archive) as screen:
         await listed(screen)
-        await screen.press("b")
+        await screen.press("J")
         await screen.until("n=3")
-        assert f"{verb}: bold is a group of 3 runs; b shows them" in await screen.press("home", key)
+        assert f"{verb}: bold is a group of 3 runs; J shows them" in await screen.press("home", key)
 
 
 async def test_beside_a_run_that_trains_the_command_to_resume_is_copied(archive: Archive) -> None:
     async with on_bold(archive) as screen:
         await listed(screen)
-        await screen.press("R")
+        await screen.press("U")
         await screen.until("Resume bold in another terminal")
         await screen.press("y")
         command = "rl-tui results/bold/configuration.yaml --run-id bold --results-dir results --resume"
@@ -140,7 +140,7 @@ async def test_where_nothing_trains_the_run_takes_the_place_of_the_screen(archiv
         for key in ("k", "l", "f", "number_sign", "v", "r"):
             assert "no run on this screen" in await screen.press(key) or key == "r"
             assert screen.screen.name == "runs", key
-        await screen.press("R")
+        await screen.press("U")
         await screen.until("Resume bold?")
         await screen.pilot.press("y")
         expected = ("results/bold/configuration.yaml", "--run-id", "bold", "--results-dir", "results", "--resume")
@@ -257,7 +257,7 @@ async def test_of_several_behaviors_one_is_asked_for(archive: Archive, asked: li
         await listed(screen)
         await screen.press("V")
         assert "one of Walker, Crawler" in await screen.until("Which behavior of duo")
-        await screen.press("x", "enter")
+        await screen.press("asterisk", "enter")
         await screen.press(*["backspace"] * 7, *"Crawler", "enter")
         await screen.until("duo evaluated")
     assert asked == [["evaluate", "results/duo", "--behavior", "Crawler", "--progress"]]

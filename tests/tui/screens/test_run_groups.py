@@ -172,10 +172,10 @@ async def compared(screen: Driven) -> str:
 async def test_groups_look_as_they_should(name: str, size: tuple[int, int], seeds: Archive) -> None:
     async with Driven(scenes.healthy(1).view(), size, opened="runs", runs=seeds) as screen:
         await screen.until("bold")
-        await screen.press("b")
+        await screen.press("J")
         await screen.until("walker n=3")
-        await screen.press("x", "x", "home", "s")
-        check(f"runs-grouped-{name}", await screen.press("s"))
+        await screen.press("asterisk", "asterisk", "home", "right")
+        check(f"runs-grouped-{name}", await screen.press("right"))
         await screen.press("enter")
         check(f"comparison-grouped-{name}", await compared(screen))
 
@@ -183,23 +183,23 @@ async def test_groups_look_as_they_should(name: str, size: tuple[int, int], seed
 async def test_keys_sort_by_the_columns_that_are_shown_and_say_so(seeds: Archive) -> None:
     async with Driven(scenes.healthy(1).view(), opened="runs", runs=seeds) as screen:
         assert "age▲" in await screen.until("bold")
-        text = await screen.press("s")
+        text = await screen.press("right")
         assert "run▲" in text
         assert text.index("bold") < text.index("walker-1")
-        assert "sorted by run, highest first" in (text := await screen.press("S"))
+        assert "sorted by run, highest first" in (text := await screen.press("I"))
         assert "run▼" in text
         assert text.index("bold") > text.index("walker-1")
-        await screen.press("s", "s", "s", "s", "s")
+        await screen.press("right", "right", "right", "right", "right")
         assert "age▲" not in await screen.text()
-        assert "age▲" in await screen.press("s")  # took has no room
+        assert "age▲" in await screen.press("right")  # took has no room
 
 
 async def test_single_runs_and_groups_are_compared_together(seeds: Archive) -> None:
     async with Driven(scenes.healthy(1).view(), (120, 40), opened="runs", runs=seeds) as screen:
         await screen.until("bold")
-        await screen.press("x", "b")
+        await screen.press("asterisk", "J")
         await screen.until("walker n=3")
-        await screen.press("home", "x", "enter")
+        await screen.press("home", "asterisk", "enter")
         text = await compared(screen)
         assert "3 runs (1 group)" in text
         assert re.search(r"1 walker-1 +100k", text)
@@ -212,7 +212,7 @@ async def test_single_runs_and_groups_are_compared_together(seeds: Archive) -> N
 async def test_run_without_a_readable_configuration_stands_alone() -> None:
     async with Driven(scenes.healthy(1).view(), opened="runs", runs=FakeRuns(summary("one"), summary("two"))) as screen:
         await screen.until("two")
-        text = await screen.press("b")
+        text = await screen.press("J")
         assert "by configuration" in text
         assert " one " in text
         assert " two " in text
@@ -231,7 +231,7 @@ async def test_order_is_remembered_whatever_is_opened_next(seeds: Archive, tmp_p
     preferences = Preferences(tmp_path / "state")
     async with Driven(scenes.healthy(1).view(), opened="runs", runs=seeds, preferences=preferences) as screen:
         await screen.until("bold")
-        await screen.press("s", "S", "b")
+        await screen.press("right", "I", "J")
     assert Preferences(tmp_path / "state").runs_order() == RunsOrder("run", is_reversed=True, is_grouped=True)
     async with Driven(scenes.nan().view(), opened="runs", runs=seeds, preferences=preferences) as screen:
         assert "run▼" in await screen.until("walker n=3")

@@ -85,7 +85,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_runs_look_as_they_should(size: str, results: Path) -> None:
     async with Driven(scenes.healthy(2).view(), SIZES[size], opened="runs", runs=some_runs(results)) as screen:
         await screen.until("cut-short")
-        await screen.press("down", "x", "x")
+        await screen.press("down", "asterisk", "asterisk")
         check(f"runs-{size}", await screen.text())
 
 
@@ -119,11 +119,11 @@ async def test_marks_are_numbered_taken_back_and_at_most_six() -> None:
     fakes = FakeRuns(*(summary(f"run-{number}") for number in range(8)))
     async with Driven(scenes.healthy(1).view(), opened="runs", runs=fakes) as screen:
         await screen.until("run-7")
-        text = await screen.press(*["x"] * 6)
+        text = await screen.press(*["asterisk"] * 6)
         assert "6 marked" in text
         assert "6 run-5" in text
-        assert "6 runs are marked already" in await screen.press("x")
-        text = await screen.press("home", "x")
+        assert "6 runs are marked already" in await screen.press("asterisk")
+        text = await screen.press("home", "asterisk")
         assert "5 marked" in text
         assert "1 run-1" in text
 
@@ -145,7 +145,7 @@ async def test_enter_compares_the_run_below_the_cursor_with_that_on_screen(resul
         assert screen.screen.name == "comparison"
         await screen.press("escape")
         assert screen.screen.name == "runs"
-        assert "3 runs" in await screen.press("x", "x", "home", "x", "enter")
+        assert "3 runs" in await screen.press("asterisk", "asterisk", "home", "asterisk", "enter")
 
 
 async def test_screens_opened_from_a_comparison_lead_back_to_the_overview(results: Path) -> None:
@@ -176,7 +176,7 @@ async def test_keys_work_while_the_folder_is_read() -> None:
     fakes.gate.clear()
     async with Driven(scenes.healthy(1).view(), runs=fakes) as screen:
         assert "reading the folder" in await screen.press("r")
-        assert "no run is selected" in await screen.press("x")
+        assert "no run is selected" in await screen.press("asterisk")
         assert "no run is selected" in await screen.press("enter")
         assert "no run is selected" in await screen.press("y")
         await screen.press("escape", "r")
@@ -207,7 +207,7 @@ async def test_odd_runs_break_nothing(size: tuple[int, int]) -> None:
             BehaviorSummary("\x1b[31m" + long, "\u202eppo", 10**15, 0, float("nan"), None),)),
     )  # fmt: skip
     async with Driven(scenes.healthy(1).view(), size, opened="runs", runs=fakes) as screen:
-        for text in (await screen.text(), await screen.press("down"), await screen.press("x")):
+        for text in (await screen.text(), await screen.press("down"), await screen.press("asterisk")):
             assert not any(sign in text for sign in "\x1b\u202e")
 
 

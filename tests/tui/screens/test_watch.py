@@ -94,12 +94,12 @@ async def test_keys_of_the_play_are_its_own() -> None:
         assert watching.asked[0] == "begin Walker 80x70", "as many pixels as have room: two in each cell"
         await watched(screen, watching, SCENE, "policy")
         watching.asked.clear()
-        await screen.press("space", "n", "b", "m", "N")
+        await screen.press("space", "right", "home", "G", "end")
         assert watching.asked == ["pause", "step", "restart", "drawn", "renew"]
         assert screen.session.commands == [], "training is not concerned"
         await watched(screen, watching, replace(SCENE, state="paused", is_greedy=False), "paused")
         watching.asked.clear()
-        await screen.press("space", "m")
+        await screen.press("space", "G")
         assert watching.asked == ["resume", "greedy"]
         await screen.press("v")
         assert screen.screen.name == "overview"
@@ -110,8 +110,8 @@ async def test_failed_play_says_which_key_begins_again() -> None:
     watching = FakeWatching()
     async with Driven(healthy().view(), (120, 40), opened="watch", watching=watching) as screen:
         await watched(screen, watching, KINDS["failed"], "ValueError")
-        assert "b restarts it" in await screen.press("n")
-        await screen.press("b")
+        assert "home restarts it" in await screen.press("right")
+        await screen.press("home")
         assert watching.asked[-1] == "restart"
 
 
