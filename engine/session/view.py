@@ -71,13 +71,15 @@ COMMAND_WORDS = {  # what a user calls a command, by its class
 
 @dataclass(slots=True)
 class LogLine:
-    """One line of the log pane. kind: a short word such as "CKPT" or the level in capitals."""
+    """One line of the log pane. kind: a short word such as "CKPT" or the level in capitals; step: of the behavior,
+    where the line is about a checkpoint or an export."""
 
     time: float
     level: LogLevel
     kind: str
     source: str
     message: str
+    step: int | None = None
 
 
 @dataclass(slots=True)
@@ -156,9 +158,11 @@ class RunView:
         """The view of that environment, made when it is new."""
         return self.environments.setdefault(name, EnvironmentView(name))
 
-    def add_log(self, time: float, level: LogLevel, kind: str, source: str, message: str) -> None:
+    def add_log(
+        self, time: float, level: LogLevel, kind: str, source: str, message: str, step: int | None = None
+    ) -> None:
         """Append one log line."""
-        self.log.append(LogLine(time, level, kind, source, message))
+        self.log.append(LogLine(time, level, kind, source, message, step))
         self.num_logged += 1
 
     @property
@@ -337,7 +341,7 @@ def _saved(view: RunView, behavior: BehaviorView, event: CheckpointSaved, time: 
     behavior.checkpoints = [*others, (time, event)]
     reward = "" if event.mean_return is None else f", return {_short(event.mean_return)}"
     best = ", best" if event.is_best else ""
-    view.add_log(time, "info", "CKPT", event.behavior, f"step {event.step}{reward}{best}: {event.path}")
+    view.add_log(time, "info", "CKPT", event.behavior, f"step {event.step}{reward}{best}: {event.path}", event.step)
 
 
 def _save_failed(view: RunView, event: CheckpointFailed, time: float) -> None:
@@ -350,7 +354,7 @@ def _removed(_view: RunView, behavior: BehaviorView, event: CheckpointRemoved, _
 
 def _exported(view: RunView, behavior: BehaviorView, event: PolicyExported, time: float) -> None:
     behavior.exports = [*behavior.exports[-20:], (time, event)]
-    view.add_log(time, "info", "ONNX", event.behavior, f"step {event.step}: {event.path}")
+    view.add_log(time, "info", "ONNX", event.behavior, f"step {event.step}: {event.path}", event.step)
 
 
 def _export_failed(view: RunView, event: ExportFailed, time: float) -> None:

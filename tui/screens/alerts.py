@@ -47,7 +47,7 @@ TOAST_EDGES = 4  # columns: its bar, the blanks around its text, and one for wor
 WIDEST = 56  # columns of a toast
 FREQUENT_RESTARTS = "frequent_restarts"  # the kind of a warning
 LOWEST = 2  # lines of a toast: its title and one more
-NEWEST = 3  # lines at the top of a list that are never covered
+NEWEST = 3  # lines at that end of a list where new ones appear, which are never covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +232,12 @@ def toast_place(screen: Screen[Any]) -> Region:
 
 def free_rows(pane: ListPane, content: Region) -> tuple[int, int]:
     """First row, and one past the last, of the larger part of a list that is neither newest nor selected."""
-    first, cursor = content.y + NEWEST, pane.cursor_rows()
+    first = content.y + (0 if pane.follows_end else NEWEST)
+    end, cursor = content.bottom - (NEWEST if pane.follows_end else 0), pane.cursor_rows()
     if not cursor:
-        return first, content.bottom
-    above = first, content.y + cursor.start
-    below = max(first, content.y + cursor.stop), content.bottom
+        return first, end
+    above = first, min(end, content.y + cursor.start)
+    below = max(first, content.y + cursor.stop), end
     return max(below, above, key=lambda part: part[1] - part[0])
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 
@@ -15,8 +13,8 @@ from rl_tui.tui.panes.behavior_page import BehaviorPage, failure_texts
 from rl_tui.tui.panes.chart import CurvesPane
 from rl_tui.tui.panes.checkpoints import CheckpointsPane
 from rl_tui.tui.panes.histogram import HistogramPane
-from rl_tui.tui.panes.list import Entry, ListPane
-from rl_tui.tui.panes.log_list import LogList, concerns, log_entry
+from rl_tui.tui.panes.list import ListPane
+from rl_tui.tui.panes.log_list import LogList, Selection
 from rl_tui.tui.panes.metric_grid import MetricGrid
 from rl_tui.tui.screens.chart_actions import ChartActions
 
@@ -30,10 +28,6 @@ class BehaviorLog(LogList):
     topic = "happened"
     cursor_width = 1
 
-    def inputs(self, frame: Frame) -> object:
-        """Whose lines they are."""
-        return super().inputs(frame), frame.behavior and frame.behavior.name
-
     def heading(self, frame: Frame) -> str:
         """Whose lines they are."""
         return f"Log of {safe_text(frame.behavior.name)}" if frame.behavior else "Log"
@@ -42,11 +36,8 @@ class BehaviorLog(LogList):
         """Nothing yet."""
         return "no line yet"
 
-    def entries(self, frame: Frame) -> Sequence[Entry]:
-        """Newest first."""
-        name, view = frame.behavior.name if frame.behavior else None, frame.view
-        numbered = zip(range(view.num_logged, 0, -1), reversed(view.log), strict=False)
-        return [log_entry(str(number), entry, frame.glyphs) for number, entry in numbered if concerns(entry, name)]
+    def _selection_of(self, frame: Frame) -> Selection:
+        return "debug", frame.behavior.name if frame.behavior else None
 
 
 class DetailScreen(ChartActions):

@@ -17,6 +17,10 @@ class LogScreen(ListScreen):
     def __init__(self, context: Context, name: str) -> None:
         super().__init__(context, name, LogList())
 
+    def on_unmount(self) -> None:
+        """It opens at its end, wherever the cursor was before."""
+        self.context.state.cursors.pop(LogList.topic, None)
+
     def action_level(self) -> None:
         """The next lowest level."""
         state = self.context.state

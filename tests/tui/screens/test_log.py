@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from rl_tui.engine.session.messages import EnvironmentFailed, LogEmitted, WarningCleared, WarningRaised
+from rl_tui.engine.session.messages import (
+    CheckpointSaved,
+    EnvironmentFailed,
+    ExportFailed,
+    LogEmitted,
+    PolicyExported,
+    WarningCleared,
+    WarningRaised,
+)
 from rl_tui.engine.session.view import RunView
 from tests.tui import scenes
 from tests.tui.driver import Driven
@@ -92,8 +100,8 @@ async def test_filter_keeps_lines_that_match() -> None:
 
 async def test_enter_shows_all_of_a_long_line_and_esc_hides_it() -> None:
     async with Driven(published().view(), opened="log") as screen:
-        await screen.press("down")
-        assert "long" not in await screen.press("down", "up")
+        await screen.press("up")
+        assert "long" not in await screen.press("up", "down")
         text = await screen.press("enter")
         assert "very very" in text
         assert "long" in text
@@ -103,17 +111,17 @@ async def test_enter_shows_all_of_a_long_line_and_esc_hides_it() -> None:
 
 async def test_copied_line_is_whole() -> None:
     async with Driven(published().view(), opened="log") as screen:
-        await screen.press("down", "y")
+        await screen.press("up", "y")
         assert screen.clipboard.endswith(LONG)
 
 
 async def test_newest_line_stays_in_sight_until_the_cursor_leaves_it() -> None:
     async with Driven(published().view(), opened="log") as screen:
         assert "number one" in cursor_line(await screen.publish(LogEmitted("info", "run", "number one")))
-        first = await screen.press("down")
+        first = await screen.press("up")
         assert cursor_line(first).strip().endswith("silent")
         assert cursor_line(await screen.publish(LogEmitted("info", "run", "number two"))) == cursor_line(first)
-        await screen.press("home")
+        await screen.press("end")
         assert "number three" in cursor_line(await screen.publish(LogEmitted("info", "run", "number three")))
 
 
@@ -122,15 +130,73 @@ async def test_keys_reach_the_oldest_of_a_thousand_lines() -> None:
     for number in range(1500):
         story.publish(LogEmitted("info", "run", f"line {number}"))
     async with Driven(story.view(), opened="log") as screen:
-        assert "1000 of 1000 lines" in await screen.text()
-        assert "line 500" in cursor_line(await screen.press("end"))
-        assert "line 519" in cursor_line(await screen.press("pageup"))
-        assert "line 518" in cursor_line(await screen.press("down"))
-        assert "line 1499" in cursor_line(await screen.press("home"))
-        assert "1000 of 1000 lines" in await screen.publish(
-            *(LogEmitted("info", "run", f"more {at}") for at in range(3))
+        assert "1000 lines" in await screen.text()
+        assert "line 500" in cursor_line(await screen.press("home"))
+        assert "line 518" in cursor_line(await screen.press("pagedown"))
+        assert "line 519" in cursor_line(await screen.press("down"))
+        assert "line 1499" in cursor_line(await screen.press("end"))
+        assert "1000 lines" in await screen.publish(*(LogEmitted("info", "run", f"more {at}") for at in range(3)))
+        assert "line 503" in cursor_line(await screen.press("home"))
+
+
+@pytest.mark.parametrize("size", SIZES.values())
+async def test_log_opens_at_its_end_wherever_it_was_left(size: tuple[int, int]) -> None:
+    story = published()
+    for number in range(200):
+        story.publish(LogEmitted("info", "run", f"line {number}"))
+    async with Driven(story.view(), size) as screen:
+        text = await screen.press("l")
+        assert "line 199" in cursor_line(text)
+        assert "newer" not in text
+        assert "line 199" not in await screen.press("home")
+        assert "line 199" in cursor_line(await screen.press("l", "l"))
+
+
+async def test_bar_says_how_many_newer_lines_are_below() -> None:
+    story = published()
+    for number in range(100):
+        story.publish(LogEmitted("info", "run", f"line {number}."))
+    async with Driven(story.view(), opened="log") as screen:
+        text = await screen.press("pageup", "pageup")
+        shown = [int(row.split("line ")[1].split(".")[0]) for row in text.splitlines() if "   line " in row]
+        assert f"{99 - shown[-1]} newer lines below · end" in text
+        assert text.splitlines().index(next(row for row in text.splitlines() if "newer lines" in row)) == 21
+        text = await screen.publish(LogEmitted("info", "run", "one more"))
+        assert f"{100 - shown[-1]} newer lines below" in text
+        assert "newer" not in await screen.press("end")
+
+
+async def test_click_on_the_bar_goes_to_the_end() -> None:
+    story = published()
+    for number in range(100):
+        story.publish(LogEmitted("info", "run", f"line {number}."))
+    async with Driven(story.view(), opened="log") as screen:
+        text = await screen.press("pageup", "pageup")
+        bar = next(index for index, row in enumerate(text.splitlines()) if "newer lines" in row)
+        await screen.pilot.click(offset=(20, bar))
+        text = await screen.until(lambda text: "newer lines" not in text)
+        assert "line 99." in cursor_line(text)
+
+
+async def test_export_of_a_checkpoint_is_in_its_line() -> None:
+    story = published()
+    story.publish(CheckpointSaved("Walker", 7000, "w/W-7000", "interval", 5.0, True, 9, 1.0), after=1)
+    story.publish(LogEmitted("info", "run", "between"), after=1)
+    async with Driven(story.view(), opened="log") as screen:
+        assert "step 7000, return 5.000, best: w/W-7000" in await screen.text()
+        text = await screen.publish(PolicyExported("Walker", 7000, "w/W-7000.onnx", 0.0, 1.0))
+        assert "step 7000, return 5.000, best, ONNX: w/W-7000" in text
+        assert "   ONNX " not in text
+        await screen.press("up", "y")
+        assert "w/W-7000\n" in screen.clipboard
+        assert screen.clipboard.endswith("w/W-7000.onnx")
+        await screen.press("end")
+        text = await screen.publish(
+            PolicyExported("Walker", 8000, "w/Walker-8000.onnx", 0.0, 1.0),
+            ExportFailed("Walker", 7000, "disk full"),
         )
-        assert "line 503" in cursor_line(await screen.press("end"))
+        assert "ONNX   Walker    step 8000: w/Walker-8000.onnx" in text, "it is of no checkpoint"
+        assert "step 7000 not exported: disk full" in text
 
 
 @pytest.mark.parametrize("opened", ["log", "warnings"])
@@ -172,6 +238,17 @@ async def test_healthy_run_has_no_warning_and_a_new_one_no_line() -> None:
         assert "no warnings or errors so far" in await screen.press("w")
 
 
+async def test_path_of_a_checkpoint_is_shown_whole_or_not_at_all() -> None:
+    story = published()
+    folder = "results/a-run-with-a-long-name/Walker/checkpoints"
+    story.publish(CheckpointSaved("Walker", 7000, f"{folder}/Walker-7000", "interval", 5.0, True, 9, 1.0), after=1)
+    async with Driven(story.view(), opened="log") as screen:
+        assert cursor_line(await screen.text()).endswith("step 7000, return 5.000, best")
+        assert f"{folder}/Walker-7000" in (await screen.press("enter")).replace("\n", "").replace(" ", "")
+    async with Driven(story.view(), (200, 60), opened="log") as screen:
+        assert f"best: {folder}/Walker-7000" in await screen.text()
+
+
 def cursor_line(text: str) -> str:
     """The line on which the cursor stands."""
-    return next(row for row in text.splitlines()[2:] if row.startswith("▸"))
+    return next(row for row in text.splitlines()[2:] if row.lstrip("│ ").startswith("▸"))
