@@ -55,6 +55,10 @@ class FakeWatching:
         self.scene: Scene | None = None
         self.asked: list[str] = []
 
+    def why_not(self, behavior: str) -> str:
+        """The reason."""
+        return self.reason
+
     def begin(self, behavior: str, size: tuple[int, int]) -> str:
         """Keep whom and how large, unless there is a reason why not."""
         self.asked.append(f"begin {behavior} {size[0]}x{size[1]}")

@@ -101,6 +101,7 @@ class TrainerApp(FailingApp[ExitReason]):
         preferences: Preferences | None = None,
         prioritize_ui: Callable[[float], None] | None = None,
         watching: Watching | None = None,
+        is_made_up: bool = False,
     ) -> None:
         """`view` may have behaviors already, which are shown at once. It is changed from now on.
 
@@ -112,7 +113,7 @@ class TrainerApp(FailingApp[ExitReason]):
         notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: ring
         when something fails or the run ends. title: show progress and state in the title of the terminal's window.
         preferences: None to save none. prioritize_ui: makes training in this process wait for so many seconds.
-        watching: None if the session has no policies.
+        watching: None if the session has no policies. is_made_up: see Context.
         """
         super().__init__(driver_class=TerminalDriver)
         self.keep_streams()
@@ -146,6 +147,7 @@ class TrainerApp(FailingApp[ExitReason]):
             player=player,
             forbids=forbids,
             exit_for=self.exit_for,
+            is_made_up=is_made_up,
         )
         self.exit_policy = ExitPolicy(self, session, self.context, clock)
         self.overview = OverviewScreen(self.context)
@@ -414,7 +416,12 @@ class TrainerApp(FailingApp[ExitReason]):
             refuses=self.context.controls.refuses,
             notes=(*self._notes(), *self._pace.notes(time.monotonic())),
             is_new=self._first_keys.are_shown,
+            can_watch=self._can_watch(),
         )
+
+    def _can_watch(self) -> bool:
+        selected = self.context.controls.selected
+        return selected is not None and not self.context.watching.why_not(selected.name)
 
     def _poll_sooner(self) -> None:
         if self._follow_up is not None:

@@ -71,6 +71,9 @@ class Scene:
 class Watching(Protocol):
     """Plays the newest policies of a run, one behavior at a time. Every call returns at once; one thread calls."""
 
+    def why_not(self, behavior: str) -> str:
+        """Why its policy cannot be watched now, "" when it can."""
+
     def begin(self, behavior: str, size: tuple[int, int]) -> str:
         """Play its policy; returns "" or why there is none to watch. What was watched before ends."""
 
@@ -92,6 +95,10 @@ class Unwatchable:
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
+
+    def why_not(self, behavior: str) -> str:
+        """The same for every behavior."""
+        return self._reason
 
     def begin(self, behavior: str, size: tuple[int, int]) -> str:
         """Why there is nothing to watch."""

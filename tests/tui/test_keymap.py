@@ -191,7 +191,7 @@ def check_that_actions_exist(place: Place, screen: Driven) -> None:
 async def test_bottom_line_begins_with_the_keys_of_the_screen_itself() -> None:
     async with driven("checkpoints") as screen:
         words = (await screen.text()).splitlines()[-1]
-        assert words.startswith(" q quit  ? help  esc back  R roll back  enter open ")
+        assert words.startswith(" q quit  ? help  esc back  R roll back  enter details ")
         assert words.index("copy") < words.index("pause")
     async with driven("overview") as screen:
         words = (await screen.text()).splitlines()[-1]

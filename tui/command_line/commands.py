@@ -261,6 +261,7 @@ def demo(arguments: command_arguments.DemoArguments) -> int:
         notes=lambda: (f"demo {arguments.speed:g}x",),
         watching=Unwatchable("the demo's policies are made up; those of `rl-tui ppo/CartPole` can be watched"),
         saves_preferences=False,
+        is_made_up=True,
     )
     show_alone(subject, arguments.options)
     return session.exit_code

@@ -65,6 +65,7 @@ class ScreenSubject:
     outlives_screen: bool = False
     output_log: Callable[[], Path | None] = lambda: None
     watching: Watching | None = None
+    is_made_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +191,7 @@ def _app(
         preferences=preferences if subject.saves_preferences else None,
         prioritize_ui=subject.prioritize_ui,
         watching=subject.watching,
+        is_made_up=subject.is_made_up,
     )
 
 

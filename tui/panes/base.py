@@ -44,7 +44,7 @@ class Frame:
 
     places: whose keys work now; focus: topic of the focused pane, "" without one; refuses: why nothing may be changed,
     "" when it may; notes: short words for the state line, e.g. the speed of a replay; is_new: the user
-    has not pressed one of the first keys yet.
+    has not pressed one of the first keys yet; can_watch: the selected behavior can be watched at play.
     """
 
     view: RunView
@@ -62,6 +62,7 @@ class Frame:
     refuses: str = ""
     notes: tuple[str, ...] = ()
     is_new: bool = False
+    can_watch: bool = False
 
     @property
     def selected(self) -> int:

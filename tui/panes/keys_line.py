@@ -26,6 +26,7 @@ class KeysLine(Pane):
             frame.places,
             frame.refuses,
             frame.state.chart.crosshair is None,
+            frame.can_watch,
         )
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
@@ -64,6 +65,8 @@ def fitting_keys(frame: Frame, width: int) -> list[tuple[Key, str, str]]:
     if frame.is_frozen:
         words["freeze view"] = "unfreeze"
     is_overview, is_play = "overview" in frame.places, "watch" in frame.places
+    if "checkpoints" in frame.places:
+        words["open"] = "details"
     if is_play:
         words["freeze view"] = "hold"
 
@@ -103,4 +106,5 @@ def useful_keys(frame: Frame) -> list[Key]:
         and (has_several or not key.needs_several)
         and (key.id != "back" or "overview" not in frame.places)
         and (key.id != "lessons" or frame.view.parameters)
+        and (key.id != "watch" or frame.can_watch)
     ]

@@ -20,6 +20,7 @@ from rl_tui.tui.screens.dialog import PaneDialog
 
 ANSWER_WIDTH = 22  # cells of "checkpoint and stop" and the blanks after it
 KEY_WIDTH = 7
+MADE_UP = "nothing is lost in a demo"
 REPEATS = "repeats within 1 s count once"
 
 CLICKED = {"s": "s", "k": "k", "y": "y", "esc": "escape"}  # the answer's key as it is shown, and its name
@@ -63,7 +64,7 @@ class LeaveScreen(PaneDialog):
         context = self._leaving.context
         if context.controls.refuses:
             return
-        if loss_of(context.view) is None:
+        if context.is_made_up or loss_of(context.view) is None:
             self._leaving.stop("now")
         else:
             self._leave_pane.asks_again = True
@@ -96,7 +97,8 @@ class LeavePane(Pane):
         asked_at = self._leaving.stop_requested_at
         if self.asks_again:
             return last_question(frame, width, is_stopping=asked_at is not None)
-        return choices(frame, width) if asked_at is None else progress(frame, asked_at)
+        cost = MADE_UP if self._leaving.context.is_made_up else cost_of_stopping(frame.view)
+        return choices(frame, width, cost) if asked_at is None else progress(frame, asked_at)
 
     def on_click(self, event: events.Click) -> None:
         """A click on an answer gives it."""
@@ -109,8 +111,8 @@ class LeavePane(Pane):
             self.app.simulate_key(key)
 
 
-def choices(frame: Frame, width: int) -> list[Line]:
-    """What can be done and what each costs."""
+def choices(frame: Frame, width: int, cost: str) -> list[Line]:
+    """What can be done and what each costs; cost: of stopping without saving."""
     stay = answer(f"{frame.glyphs.marker} esc", "stay", "nothing changes", width, is_default=True)
     title = [line(Span(f"Leave? {state_of_affairs(frame.view)}", "strong")), line()]
     if frame.refuses:
@@ -119,7 +121,7 @@ def choices(frame: Frame, width: int) -> list[Line]:
     return [
         *title,
         *answer("  s", "checkpoint and stop", "nothing is lost", width),
-        *answer("  k", "stop now", cost_of_stopping(frame.view), width),
+        *answer("  k", "stop now", cost, width),
         *stay,
         line(),
         line(Span(f"ctrl+c again: save and stop; {REPEATS}", "dim")),

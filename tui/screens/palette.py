@@ -91,6 +91,9 @@ def offers(context: Context, owners: Owners) -> Iterator[Offer]:
 
 def is_useful(key: Key, context: Context) -> bool:
     """Whether the run is in a state, and of a size, in which the command does something."""
+    selected = context.controls.selected
+    if key.id == "watch" and (selected is None or context.watching.why_not(selected.name)):
+        return False
     has_run = not context.controls.why_not()
     has_several = len(context.view.behaviors) > 1
     return (has_run or not (key.needs_run or key.changes)) and (has_several or not key.needs_several)

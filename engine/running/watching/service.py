@@ -36,16 +36,21 @@ class WatchService:
         """Watching no longer has to spare training."""
         self._has_training_ended = True
 
+    def why_not(self, behavior: str) -> str:
+        """Why its policy cannot be watched now, "" when it can."""
+        target = self._targets.get(behavior)
+        if target is not None:
+            return target.source.not_drawn
+        if self._targets:
+            return f"{behavior} has not appeared in its environment{' yet' * (not self._has_training_ended)}"
+        return NEVER if self._has_training_ended else NOT_YET
+
     def begin(self, behavior: str, size: tuple[int, int]) -> str:
         """Play its policy; returns "" or why there is none to watch. What was watched before ends."""
         self.end()
-        target = self._targets.get(behavior)
-        if target is None:
-            if self._targets:
-                return f"{behavior} has not appeared in its environment{' yet' * (not self._has_training_ended)}"
-            return NEVER if self._has_training_ended else NOT_YET
-        if target.source.not_drawn:
-            return target.source.not_drawn
+        if reason := self.why_not(behavior):
+            return reason
+        target = self._targets[behavior]
         from rl_tui.engine.running.watching.viewer import Viewer  # imports numpy, as the run has done by now
 
         viewer = self._viewer = Viewer(target, behavior, size, self._bus, lambda: not self._has_training_ended)

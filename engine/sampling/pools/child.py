@@ -19,9 +19,10 @@ from rl_tui.engine.sampling.pools.wire import Record, RecordReader, write
 # Not `python -m`: the worker must find exactly the modules that this process finds, and not run its __main__. With `-P`
 # the working folder, which may have a json.py, is not searched before that.
 _BOOT = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); {first}"
-    "from rl_tui.engine.sampling.pools.worker_main import main; main(*map(int, sys.argv[2:]))"
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from rl_tui.engine.sampling.pools.worker_main import main; {then}main(*map(int, sys.argv[2:]))"
 )
+# Once the modules are there, which takes half a second by itself, and ten while another process trains on every core.
 _LOWER_PRIORITY = "from rl_tui.engine.sampling.pools.process_group import lower_priority; lower_priority({niceness}); "
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _DUMP_SECONDS = 0.5  # for a hanging process to dump its stacks
@@ -70,7 +71,7 @@ class Child:
         theirs = (command_end, reply_end, lifeline_end, memory, dump)
         self._status = Status(memory)
         self._reader = RecordReader(replies)
-        boot = _BOOT.format(first=_LOWER_PRIORITY.format(niceness=self._niceness) if self._niceness else "")
+        boot = _BOOT.format(then=_LOWER_PRIORITY.format(niceness=self._niceness) if self._niceness else "")
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", boot, json.dumps(sys.path), *map(str, theirs)],

@@ -1,4 +1,4 @@
-"""The process group of a worker: how it ends, and its priority. Imported first, and so imports little."""
+"""The process group of a worker: how it ends, and its priority."""
 
 from __future__ import annotations
 

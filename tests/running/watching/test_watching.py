@@ -265,9 +265,9 @@ def test_behavior_that_appears_is_watched_from_then_on(tmp_path: Path) -> None:
 
 def test_there_is_nothing_to_watch_before_the_start_and_after_a_run_that_had_none() -> None:
     watching = WatchService(EventBus())
-    assert watching.begin("B", SIZE) == NOT_YET
+    assert watching.why_not("B") == watching.begin("B", SIZE) == NOT_YET
     watching.training_ended()
-    assert watching.begin("B", SIZE) == NEVER
+    assert watching.why_not("B") == watching.begin("B", SIZE) == NEVER
     assert watching.pop_scene() is None
     watching.send("pause")
     watching.end()

@@ -128,6 +128,20 @@ async def test_what_cannot_be_watched_says_why_and_is_tried_again(monkeypatch: p
         await watched(screen, watching, SCENE, "policy from step 43,110")
 
 
+async def test_key_and_command_are_only_offered_where_something_can_be_watched() -> None:
+    watching = FakeWatching("the engine is starting")
+    async with Driven(healthy().view(), (120, 40), watching=watching) as screen:
+        assert "v watch" not in await screen.text()
+        assert "the engine is starting" in await screen.press("v"), "the key says why"
+        await screen.press("v", "ctrl+p", *"newest policy")
+        assert "watch: watch the newest" not in await screen.until("No matches found")
+        watching.reason = ""
+        await screen.press("escape")
+        assert "v watch" in (await screen.text()).splitlines()[-1]
+        await screen.press("ctrl+p", *"newest policy")
+        await screen.until("watch: watch the newest")
+
+
 async def test_next_scene_takes_the_place_of_the_last_one_whatever_it_is() -> None:
     watching = FakeWatching()
     async with Driven(healthy().view(), (120, 40), opened="watch", watching=watching) as screen:
