@@ -19,7 +19,7 @@ from tests.pseudo_terminal import PseudoTerminal
 SIZES = (80, 24), (120, 40), (200, 60)
 KEYS = {
     "chart": "f", "grid": "#", "one behavior": "enter", "checkpoints": "k", "hyperparameters": "u", "lessons": "h",
-    "devices": "g", "log": "l", "warnings": "w", "help": "?", "palette": "ctrl+p", "leave": "q",
+    "devices": "g", "log": "l", "warnings": "w", "configuration": "Y", "help": "?", "palette": "ctrl+p", "leave": "q",
 }  # fmt: skip
 WATCHES = {"overview": "", "log": "l"}
 SETTLED_SECONDS, WATCHED_SECONDS = 1.0, 10.0

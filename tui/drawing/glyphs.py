@@ -33,6 +33,8 @@ class Glyphs:
     rising: str = "▲"
     falling: str = "▼"
     marker: str = "▸"
+    opened: str = "▾"
+    closed: str = "▹"
     bar: str = "━"
     bar_rest: str = "─"
     tick: str = "┤"
@@ -82,6 +84,8 @@ ASCII = Glyphs(
     rising="^",
     falling="v",
     marker=">",
+    opened="-",
+    closed="+",
     bar="#",
     bar_rest="-",
     tick="+",

@@ -16,11 +16,14 @@ Settings: TypeAlias = Mapping[KeyPath, str]  # in the order of the file
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting in up to two configurations. here, there: None if it is missing or nothing is compared."""
+    """One setting in up to two configurations. here, there: None where it is missing, and there also where nothing is
+    compared; default: None where it is not known, or is what stands here."""
 
     path: KeyPath
     here: str | None
-    there: str | None
+    there: str | None = None
+    default: str | None = None
+    is_compared: bool = False
 
 
 def read_settings(text: str) -> Settings:
@@ -32,17 +35,36 @@ def read_settings(text: str) -> Settings:
     return dict(_flat((), document))
 
 
-def compared(here: Settings, there: Settings) -> list[Setting]:
-    """The settings of both in the order of `here`; one that only `there` has follows the one before it there."""
+def compared(here: Settings, there: Settings | None, defaults: Settings) -> list[Setting]:
+    """The settings of both in the order of `here`; one that only `there` has follows the one before it there.
+
+    there: None where nothing is compared. defaults: those that are known.
+    """
     order = list(here)
     at = 0
-    for path in there:
+    for path in there or ():
         if path in here:
             at = order.index(path) + 1
         else:
             order.insert(at, path)
             at += 1
-    return [Setting(path, here.get(path), there.get(path)) for path in order]
+    return [
+        Setting(
+            path, here.get(path), there.get(path) if there is not None else None,
+            _differing_default(here.get(path), defaults.get(path)), there is not None,
+        )
+        for path in order
+    ]  # fmt: skip
+
+
+def _differing_default(value: str | None, default: str | None) -> str | None:
+    """The default if it is another value, however numbers are written."""
+    if value is None or default is None or value == default:
+        return None
+    try:
+        return None if float(value) == float(default) else default
+    except ValueError:
+        return default
 
 
 def _flat(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:

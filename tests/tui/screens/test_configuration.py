@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rl_tui.engine.session.messages import HyperparameterChanged
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.runs.configurations import compared, differing, read_settings
+from rl_tui.tui.runs.setting_tree import opened_by_room, sections_of
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import some_runs
@@ -18,7 +19,7 @@ from tests.tui.screens.test_runs import FakeRuns, summary
 from tests.tui.snapshots import check
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
-RATE = "behaviors.Walker.hyperparameters.learning_rate"
+RATE = "learning_rate"
 
 
 def changed() -> RunView:
@@ -27,6 +28,11 @@ def changed() -> RunView:
     for old, new in ((3e-4, 2e-4), (2e-4, 1e-4)):
         story.publish(HyperparameterChanged("Walker", 100_000, "learning_rate", old, new))
     return story.view()
+
+
+def words(text: str, name: str) -> str:
+    """The first line with that word, without its blanks and frame."""
+    return " ".join(next(row for row in text.splitlines() if name in row).strip("│▸ ").split())
 
 
 @pytest.mark.parametrize("size", ["80x24", "120x40"])
@@ -41,11 +47,94 @@ async def test_difference_looks_as_it_should(size: str, tmp_path: Path) -> None:
 async def test_key_opens_it_and_every_setting_stands_there(size: tuple[int, int], tmp_path: Path) -> None:
     async with Driven(scenes.healthy(1).view(), size, runs=some_runs(tmp_path)) as screen:
         await screen.press("Y")
-        text = await screen.until(f"{RATE}: 0.0003")
-        assert "env_settings.num_envs: 8" in text
-        assert "Configuration · walker-ppo · 8 settings" in text
+        text = await screen.until(RATE)
+        assert words(text, RATE) == f"{RATE} 0.0003"
+        assert words(text, "num_envs") == "* env_settings.num_envs 8 default 1"
+        assert "Configuration · walker-ppo · 2 of 8 differ from the defaults" in text
         await screen.press("escape")
         assert screen.screen.name == "overview"
+
+
+async def test_what_differs_from_the_defaults_stands_first_with_them(tmp_path: Path) -> None:
+    archive = some_runs(tmp_path)
+    path = tmp_path / "walker-ppo" / "configuration.yaml"
+    path.write_text(
+        path.read_text().replace(
+            "    max_steps: 500000\n",
+            "    max_steps: 5.0e5\n    network_settings:\n      memory:\n        sequence_length: 64\n"
+            "        memory_size: 256\n    reward_signals:\n      extrinsic: {gamma: 0.98}\n"
+            "      curiosity: {strength: 0.02}\n",
+        )
+    )
+    async with Driven(changed(), (80, 40), opened="configuration", runs=archive) as screen:
+        rows = [" ".join(row.split()) for row in (await screen.until(RATE)).splitlines()]
+        first = rows.index("▸ ▾ Differs from the defaults")
+        assert rows[first + 1 : first + 9] == [
+            "* hyperparameters.batch_size 256 default 1024",
+            "Δ hyperparameters.learning_rate 0.0003 now 0.0001 at 100k",
+            "* network_settings.memory on default off",
+            "* network_settings.memory.memory_size 256 default 128",
+            "* reward_signals.extrinsic.gamma 0.98 default 0.99",
+            "* reward_signals.curiosity on default off",
+            "* reward_signals.curiosity.strength 0.02 default 1.0",
+            "* env_settings.num_envs 8 default 1",
+        ]
+        assert rows[first + 9] == "▾ Walker"
+
+
+async def test_sections_are_opened_and_closed(tmp_path: Path) -> None:
+    async with Driven(scenes.healthy(1).view(), (80, 24), opened="configuration", runs=some_runs(tmp_path)) as screen:
+        text = await screen.until("▾ env_settings")
+        assert "▾ hyperparameters" in text
+        text = await screen.press("enter")
+        assert "▸ ▹ Differs from the defaults · 2 settings" in text
+        assert "default 1024" in words(text, "batch_size")
+        assert "▸ ▾ Differs" in await screen.press("enter")
+        text = await screen.press("end")
+        assert "▸     run_id" in text
+        text = await screen.press("left")
+        assert "▸ ▹ checkpoint_settings · 1 setting" in text, "the section around the setting, with the cursor"
+        assert "run_id" not in text
+        assert "run_id" in await screen.press("right")
+        await screen.press("home", "down", "down", "down", "down", "down", "down")
+        text = await screen.press("left")
+        assert "▸   ▹ hyperparameters · 3 settings, 1 differ" in text
+        assert "▸ ▹ Walker · 5 settings, 1 differ" in await screen.press("left")
+
+
+def test_all_is_open_where_there_is_room_and_outer_sections_come_first() -> None:
+    text = "behaviors:\n  A: {x: 1, y: {z: 1}}\n  B: {x: 1}\nenv_settings: {a: 1, b: 2}\ndebug: false\n"
+    sections = sections_of(compared(read_settings(text), None, {}))
+    assert [section.title for section in sections] == ["A", "B", "env_settings", "other"]
+    a, b, env, rest = (section.path for section in sections)
+    assert opened_by_room(sections, 11) == {a, b, env, rest, (*a, "y")}
+    assert opened_by_room(sections, 10) == {a, b, env, rest}
+    assert opened_by_room(sections, 7) == {a, b}
+    assert opened_by_room(sections, 3) == set()
+
+
+def test_section_with_a_single_section_has_both_names() -> None:
+    sections = sections_of(compared(read_settings("a: {b: {c: {d: 1, e: 2}}}"), None, {}))
+    assert [(section.title, section.path) for section in sections] == [("a.b.c", ("a", "b", "c"))]
+
+
+async def test_filter_finds_settings_in_closed_sections(tmp_path: Path) -> None:
+    async with Driven(scenes.healthy(1).view(), (80, 15), opened="configuration", runs=some_runs(tmp_path)) as screen:
+        assert "num_envs" in await screen.until("Differs")
+        text = await screen.press("slash", *"hyper", "enter")
+        rows = [row for row in text.splitlines() if "hyperparameters." in row]
+        assert len(rows) == 3, "each once, with its whole path"
+
+
+async def test_defaults_that_are_not_known_are_reported(tmp_path: Path) -> None:
+    archive = some_runs(tmp_path)
+    path = tmp_path / "walker-ppo" / "configuration.yaml"
+    path.write_text(path.read_text().replace("trainer_type: ppo", "trainer_type: mine"))
+    async with Driven(changed(), opened="configuration", runs=archive) as screen:
+        text = await screen.until("the defaults are not known")
+        assert "· 8 settings" in text
+        assert "Changed while training" in text
+        assert "now 0.0001 at 100k" in words(text, RATE)
 
 
 async def test_other_runs_come_one_after_the_other_newest_first(tmp_path: Path) -> None:
@@ -54,9 +143,9 @@ async def test_other_runs_come_one_after_the_other_newest_first(tmp_path: Path) 
         for name in ("bold", "cut-short", "duo"):
             await screen.press("d")
             text = await screen.until(f"there: {name}")
-            assert f"~ checkpoint_settings.run_id: walker-ppo · there: {name}" in text
+            assert words(text, "run_id") == f"~ checkpoint_settings.run_id walker-ppo there: {name}"
         await screen.press("d")
-        assert "8 settings" in await screen.until("no longer compared")
+        assert "2 of 8 differ from the defaults" in await screen.until("no longer compared")
 
 
 async def test_only_differences_are_shown_on_demand(tmp_path: Path) -> None:
@@ -64,21 +153,26 @@ async def test_only_differences_are_shown_on_demand(tmp_path: Path) -> None:
         await screen.until(RATE)
         assert "hidden" not in await screen.text()
         text = await screen.press("D")
-        assert "settings, unchanged hidden" in text, "what is left out may be out of sight: the title says it"
-        assert f"{RATE}: 0.0003 · now 0.0001" in text
-        assert "batch_size" not in text
+        assert "defaults, others hidden" in text, "what is left out may be out of sight: the title says it"
+        assert words(text, RATE) == f"Δ hyperparameters.{RATE} 0.0003 now 0.0001 at 100k"
+        assert "max_steps" not in text
         await screen.press("d")
         text = await screen.until("there: bold")
         assert "there: 0.001" in text
         assert "differ, others hidden" in text
-        assert "run_id: walker-ppo · there: bold" in text
-        assert "batch_size" not in text
-        assert "batch_size" in await screen.press("D")
+        assert words(text, "run_id") == "~ checkpoint_settings.run_id walker-ppo there: bold"
+        assert "max_steps" not in text
+        assert "max_steps" in await screen.press("D")
 
 
 async def test_nothing_differs_in_words(tmp_path: Path) -> None:
-    async with Driven(scenes.healthy(1).view(), opened="configuration", runs=some_runs(tmp_path)) as screen:
-        await screen.until(RATE)
+    archive = some_runs(tmp_path)
+    path = tmp_path / "walker-ppo" / "configuration.yaml"
+    path.write_text(
+        path.read_text().replace("batch_size: 256", "batch_size: 1024").replace("num_envs: 8", "num_envs: 1")
+    )
+    async with Driven(scenes.healthy(1).view(), opened="configuration", runs=archive) as screen:
+        assert "none of 8 differ" in await screen.until(RATE)
         assert "nothing differs" in await screen.press("D")
 
 
@@ -91,7 +185,7 @@ async def test_filter_copy_and_whole_value(tmp_path: Path) -> None:
         text = await screen.press("slash", *"rate|kwargs", "enter")
         assert "batch_size" not in text
         await screen.press("y")
-        assert screen.clipboard == f"{RATE}: 0.0003"
+        assert screen.clipboard == f"behaviors.Walker.hyperparameters.{RATE}: 0.0003"
         assert "long end" not in await screen.press("down")
         assert "long end" in await screen.press("enter")
         assert "long end" not in await screen.press("enter")
@@ -105,8 +199,8 @@ async def test_settings_of_one_file_alone_are_distinguished_in_words(tmp_path: P
         await screen.until(RATE)
         await screen.press("d")
         text = await screen.until("there: bold")
-        assert "+ behaviors.Walker.hyperparameters.beta: 0.005 · only here" in text
-        assert "- behaviors.Walker.hyperparameters.epsilon: 0.2 · only there" in text
+        assert words(text, "beta") == "+ hyperparameters.beta 0.005 only here"
+        assert words(text, "epsilon") == "- hyperparameters.epsilon 0.2 only there"
 
 
 async def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
@@ -159,7 +253,7 @@ settings = st.dictionaries(st.tuples(st.sampled_from("abcdef"), st.sampled_from(
 def test_comparison_has_every_setting_once_and_keeps_the_order(
     here: dict[tuple[str, str], str], there: dict[tuple[str, str], str]
 ) -> None:
-    rows = compared(here, there)
+    rows = compared(here, there, {})
     paths = [row.path for row in rows]
     assert len(paths) == len(set(paths))
     assert [path for path in paths if path in here] == list(here)
@@ -169,7 +263,7 @@ def test_comparison_has_every_setting_once_and_keeps_the_order(
 
 def test_settings_of_the_other_alone_stand_where_they_stand_there() -> None:
     here, there = {("a",): "1", ("b",): "2", ("c",): "3"}, {("a",): "1", ("x",): "4", ("y",): "5", ("c",): "3"}
-    assert ["".join(row.path) for row in compared(here, there)] == ["a", "x", "y", "b", "c"]
+    assert ["".join(row.path) for row in compared(here, there, {})] == ["a", "x", "y", "b", "c"]
 
 
 def test_settings_are_read_with_lists_dictionaries_and_odd_keys() -> None:
