@@ -166,7 +166,7 @@ class TrainerApp(FailingApp[ExitReason]):
         self._glyphs = glyphs_for(os.environ, ascii)
         self._painter = Painter(self, self._poll_sooner)
         self._faults = Faults(view, clock)
-        self._alerts = Alerts(self, view, keymap, may_ring=bell and player is None)
+        self._alerts = Alerts(self, view, self.status, keymap, may_ring=bell and player is None)
         if preferences is not None:
             state.runs = preferences.runs_order()
         self._runs_order = replace(state.runs)

@@ -35,11 +35,10 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import OptionList
-from textual.widgets._toast import Toast, ToastRack
 from textual.worker import WorkerFailed
 
 __all__ = [
-    "ANSI_SEQUENCES_KEYS", "BRACKETED_PASTE_END", "BRACKETED_PASTE_START", "CompositorUpdate", "Toast", "ToastRack",
+    "ANSI_SEQUENCES_KEYS", "BRACKETED_PASTE_END", "BRACKETED_PASTE_START", "CompositorUpdate",
     "XTermParser", "get_time",
 ]  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -56,9 +55,9 @@ def lines_that_are_forgotten() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_that_goes_away_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long a busy machine takes from words to the user, or a toast, to the look at them."""
-    monkeypatch.setattr("rl_tui.tui.panes.outcome.NOTICE_SECONDS", math.inf)
-    monkeypatch.setattr("rl_tui.tui.screens.alerts.TOAST_SECONDS", 1e6)
+    """However long a busy machine takes from words to the user to the look at them."""
+    monkeypatch.setattr("rl_tui.tui.panes.outcome.NOTICE_SECONDS", 1e6)
+    monkeypatch.setattr("rl_tui.tui.panes.outcome.ANSWER_SECONDS", 1e6)
 
 
 @pytest.fixture(autouse=True)

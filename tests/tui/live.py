@@ -220,7 +220,6 @@ def main() -> None:
     parser.add_argument("--no-title", action="store_true")
     parser.add_argument("--saving-seconds", type=float, default=0.2, help="before a failure is shown")
     parser.add_argument("--slow-seconds", type=float, default=0.5, help="how long a link counts as slow")
-    parser.add_argument("--toast-seconds", type=float, default=alerts.TOAST_SECONDS, help="how long a toast stays")
     parser.add_argument("--noise", action="store_true", help="write to descriptors 1 and 2 from beside the screen")
     parser.add_argument("--hangup", choices=["ignored", "blocked"], help="the disposition of SIGHUP")
     arguments = parser.parse_args()
@@ -229,7 +228,7 @@ def main() -> None:
     elif arguments.hangup == "blocked":
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     signal.signal(signal.SIGVTALRM, lambda *_: SIGNALED.set())
-    alerts.SAVING_SECONDS, alerts.TOAST_SECONDS = arguments.saving_seconds, arguments.toast_seconds
+    alerts.SAVING_SECONDS = arguments.saving_seconds
     pacing.SLOW_SECONDS = arguments.slow_seconds
     session = LiveSession(arguments.behaviors, arguments.stop_seconds, arguments.happening)
     if arguments.broken == "pane":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rl_tui.engine.session.messages import (
@@ -15,16 +17,15 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
     WarningRaised,
 )
-from rl_tui.tui.app import TrainerApp
-from rl_tui.tui.drawing.painting import toast_regions
-from rl_tui.tui.screens.alerts import TOAST_SECONDS, Alert, alert_for
+from rl_tui.tui.panes import outcome
+from rl_tui.tui.screens.alerts import alert_for
+from rl_tui.tui.state.alert import Alert
 from rl_tui.tui.terminal.sequences import notice_sequence
-from rl_tui.tui.textual_private import Toast
-from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tests.tui.snapshots import settled_text
 
+NOTICE_SECONDS_AS_SHIPPED = outcome.NOTICE_SECONDS  # before conftest.py has it stay
+LATER = 1e9
 WARNING = WarningRaised("entropy", "Walker", "entropy 0.003 since 1.2M: the policy may have collapsed", "raise beta")
 HOSTILE = "[red]x[/] \x1b]0;gone\x07\x1b[2J$(id) \u202eevil"
 
@@ -109,21 +110,26 @@ def test_a_notice_steers_no_terminal() -> None:
     assert len(inner) <= 200
 
 
-async def test_a_warning_and_an_error_in_the_log_are_toasts_once() -> None:
-    view, session = scenes.healthy(1).view(), FakeSession()
-    app = TrainerApp(session, view, clock=lambda: view.now)
-    async with app.run_test(size=(120, 40), notifications=True) as pilot:
-        app.tick()
-        session.bus.publish(WARNING)
-        session.bus.log("error", "writer sqlite", "write raised OSError: disk full")
-        app.tick()
-        text = " ".join((await settled_text(pilot)).split())
-        assert "the policy may have" in text
-        assert "write raised OSError" in text
-        app.tick()
-        app.tick()
-        await pilot.pause()
-        assert len(app.screen.query(Toast)) == 2
+def alert_of(text: str) -> str:
+    """The line above the keys."""
+    return text.splitlines()[-2]
+
+
+async def test_the_worst_is_shown_first_then_the_others_each_for_its_time_and_once() -> None:
+    async with Driven(scenes.healthy(1).view(), (120, 40)) as screen:
+        text = await screen.publish(WARNING)
+        assert alert_of(text).startswith(
+            " ! Walker  entropy 0.003 since 1.2M: the policy may have collapsed; raise beta"
+        )
+        error = LogEmitted("error", "writer sqlite", "write raised OSError: disk full")
+        assert alert_of(await screen.publish(error)).startswith(" ✗ writer sqlite  write raised OSError: disk full")
+        other = WarningRaised("disk", "", "disk full in 40m", "free some")
+        assert "writer sqlite" in alert_of(await screen.publish(other)), "it has its time"
+        screen.app._alerts.show(LATER)
+        assert alert_of(await screen.text()).startswith(" ! run  disk full in 40m; free some")
+        shown = screen.app.status.alert
+        screen.app._alerts.show(2 * LATER)
+        assert screen.app.status.alert is shown, "nothing waits any more"
 
 
 @pytest.mark.parametrize(
@@ -141,135 +147,94 @@ async def test_a_warning_and_an_error_in_the_log_are_toasts_once() -> None:
 async def test_failed_behavior_names_the_newest_checkpoint_on_disk_once_that_is_known(
     decided: Event | None, words: str
 ) -> None:
-    view, session = scenes.healthy(1).view(), FakeSession()
-    app = TrainerApp(session, view, clock=lambda: view.now)
-    async with app.run_test(size=(120, 40), notifications=True) as pilot:
-        app.tick()
-        session.bus.publish(BehaviorStateChanged("Walker", "failed", "nan"))
-        app.tick()
-        await pilot.pause()
-        assert not app.screen.query(Toast)
+    async with Driven(scenes.healthy(1).view(), (120, 40)) as screen:
+        await screen.publish(BehaviorStateChanged("Walker", "failed", "nan"))
+        assert screen.app.status.alert is None
         if decided is None:
-            app._alerts.show(1e9)  # much later
+            screen.app._alerts.show(LATER)
         else:
-            session.bus.publish(decided)
-            app.tick()
-        await pilot.pause()
-        assert f"nan; {words}" in [toast._notification.message for toast in app.screen.query(Toast)]
+            await screen.publish(decided)
+        shown = screen.app.status.alert
+        assert shown is not None
+        waiting = [shown.alert, *screen.app._alerts._waiting]
+        assert f"nan; {words}" in [alert.text for alert in waiting]
 
 
-async def test_ten_at_once_are_as_many_as_have_room_and_a_number() -> None:
-    view, session = scenes.healthy(1).view(), FakeSession()
-    app = TrainerApp(session, view, clock=lambda: view.now)
-    async with app.run_test(size=(120, 40), notifications=True) as pilot:
-        app.tick()
-        for index in range(9):
-            session.bus.publish(WarningRaised(f"kind {index}", "Walker", f"number {index}", "wait"))
-        session.bus.publish(CheckpointFailed("Walker", 5000, "interval", "disk full"))
-        app.tick()
-        text = await settled_text(pilot)
-        assert "and 8 more: w shows them" in text
-        assert "is not saved" in text  # the worst comes first
-        assert len(app.screen.query(Toast)) == 3
-        session.bus.publish(WarningRaised("late", "Walker", "another one", "wait"))
-        app.tick()
-        await pilot.pause()
-        assert len(app.screen.query(Toast)) == 3
-        app._alerts.show(1e9)  # much later
-        await pilot.pause()
-        assert any("another one" in toast._notification.message for toast in app.screen.query(Toast))
+async def test_of_ten_at_once_the_worst_is_shown_and_the_others_are_counted() -> None:
+    async with Driven(scenes.healthy(1).view(), (120, 40)) as screen:
+        several = [WarningRaised(f"kind {index}", "Walker", f"number {index}", "wait") for index in range(9)]
+        text = await screen.publish(*several, CheckpointFailed("Walker", 5000, "interval", "disk full"))
+        assert re.search(r"^ ✗ Walker  step 5\.00k is not saved: disk full;.* w 9 more$", alert_of(text).rstrip())
+        for at, words in enumerate(["number 0; wait", "number 1; wait", "number 1; wait"], start=1):
+            screen.app._alerts.show(at * LATER)
+            assert words in alert_of(await screen.text()), "those that waited for long are old news"
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
-async def test_toasts_leave_the_keys_and_what_was_said_in_sight(size: tuple[int, int]) -> None:
-    view, session = scenes.healthy(1).view(), FakeSession()
-    app = TrainerApp(session, view, clock=lambda: view.now)
-    async with app.run_test(size=size, notifications=True) as pilot:
-        app.tick()
-        before = (await settled_text(pilot)).splitlines()
-        for index in range(10):
-            session.bus.publish(WarningRaised(f"{index}", "Walker", WARNING.message * 3, WARNING.advice))
-        app.tick()
-        after = (await settled_text(pilot)).splitlines()
-        assert after[-2:] == before[-2:]
-        assert "more: w shows them" in "\n".join(after), "\n".join(after)
-        assert after[1][: size[0] // 3] == before[1][: size[0] // 3]
+@pytest.mark.parametrize("opened", ["", "detail", "chart", "hyperparameters", "log", "checkpoints", "runs", "warnings"])
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 40), (200, 60)])
+async def test_an_alert_changes_nothing_but_the_line_above_the_keys(size: tuple[int, int], opened: str) -> None:
+    async with Driven(scenes.eventful().view(), size, opened=opened) as screen:
+        before = (await screen.text()).splitlines()
+        screen.app._alerts._note(Alert("Walker", WARNING.message * 4, "warning"))
+        after = (await screen.text()).splitlines()
+        assert [row for row, (old, new) in enumerate(zip(before, after, strict=True)) if old != new] == [size[1] - 2]
+        assert after[-2].startswith(" ! Walker  entropy")
+        assert after[-2].rstrip().endswith(" w more")
 
 
-READ = "StateLine OutcomeLine KeysLine LogPane BehaviorsPane BehaviorPage BehaviorLog CheckpointsPane SummaryPane"
+async def test_the_answer_to_a_key_comes_before_alerts_which_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = LogEmitted("error", "writer sqlite", "write raised OSError: disk full")
+    async with Driven(scenes.healthy(1).view(), (120, 40)) as screen:
+        assert "raise beta" in alert_of(await screen.publish(WARNING))
+        assert alert_of(await screen.press("c")).startswith(" ✓ checkpoint Walker: done")
+        assert alert_of(await screen.publish(error)).startswith(" ✓ checkpoint Walker: done")
+        monkeypatch.setattr("rl_tui.tui.panes.outcome.ANSWER_SECONDS", 0.0)
+        assert "disk full" in alert_of(await screen.text())
 
 
-@pytest.mark.parametrize("opened", ["", "detail", "chart"])
-@pytest.mark.parametrize("size", [(60, 15), (80, 24), (100, 24), (120, 40), (200, 60)])
-async def test_toasts_cover_no_more_than_a_chart(size: tuple[int, int], opened: str) -> None:
-    async with Driven(scenes.healthy(12).view(), size, opened=opened, notifications=True) as driven:
-        await driven.publish(*(WarningRaised(f"{number}", "Walker", "too long " * 9, "wait") for number in range(9)))
-        toasts = toast_regions(driven.screen)
-        assert toasts
-        assert "more: w shows them" in await driven.text()
-        for widget, (region, _) in driven.screen._compositor.visible_widgets.items():
-            is_read = type(widget).__name__ in READ.split()
-            assert not is_read or not any(region.overlaps(toast) for toast in toasts), (widget, toasts)
+async def test_the_line_is_empty_again_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Driven(scenes.healthy(1).view(), (120, 40)) as screen:
+        place = alert_of(await screen.text())
+        for lines in (await screen.publish(WARNING), await screen.press("c"), await screen.press("T")):
+            assert alert_of(lines) != place
+            with monkeypatch.context() as later:
+                later.setattr("rl_tui.tui.panes.outcome.NOTICE_SECONDS", 0.0)
+                assert alert_of(await screen.text()) == place
 
 
-@pytest.mark.parametrize("opened", ["log", "checkpoints", "hyperparameters", "warnings"])
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_toasts_leave_the_newest_and_the_selected_line_of_a_list_in_sight(
-    size: tuple[int, int], opened: str
-) -> None:
-    async with Driven(scenes.eventful().view(), size, opened=opened, notifications=True) as driven:
-        for keys in ([], ["end"], ["home", "down"]):
-            await driven.press(*keys) if keys else None
-            await driven.publish(WARNING)
-            pane = driven.screen.list_pane
-            assert pane is not None
-            top = pane.content_region.y
-            kept = [top, *(top + row for row in pane.cursor_rows())]
-            assert len(kept) >= 2
-            assert not [y for y in kept for toast in toast_regions(driven.screen) if toast.y <= y < toast.bottom]
-            assert all(toast.bottom <= size[1] - 2 for toast in toast_regions(driven.screen))
-
-
-def line_with(words: str, text: str) -> str:
-    """The part of the line between the dialog's walls."""
-    return next(line for line in text.splitlines() if words in line)[8:70]
+async def test_a_command_without_an_answer_is_shown_until_it_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Driven(scenes.healthy(1).view(), (120, 40), answers=False) as screen:
+        await screen.press("c")
+        monkeypatch.setattr("rl_tui.tui.panes.outcome.NOTICE_SECONDS", 0.0)
+        assert "◌ checkpoint Walker: requested" in alert_of(await screen.text())
 
 
 def without_state_line(text: str) -> str:
     return text.partition("\n")[2]
 
 
-async def test_toasts_wait_until_a_dialog_is_gone() -> None:
-    view, session = scenes.healthy(1).view(), FakeSession()
-    app = TrainerApp(session, view, clock=lambda: view.now)
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
-        app.tick()
-        await pilot.press("q")
-        dialog = await settled_text(pilot)
-        session.bus.publish(WARNING)
-        app.tick()
-        assert without_state_line(await settled_text(pilot)) == without_state_line(dialog)
-        assert not app._notifications  # its time would run out below the dialog
-        await pilot.press("escape")
-        app.tick()
-        assert "raise beta" in " ".join((await settled_text(pilot)).split())
-        await pilot.press("q")
-        text = await settled_text(pilot)
-        for words in ("checkpoint and stop", "stop now", " stay "):
-            assert line_with(words, text) == line_with(words, dialog)
+async def test_alerts_wait_until_a_dialog_is_gone() -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        dialog = await screen.press("q")
+        assert without_state_line(await screen.publish(WARNING)) == without_state_line(dialog)
+        assert screen.app.status.alert is None, "its time would run out below the dialog"
+        assert "the policy may" in alert_of(await screen.press("escape"))
 
 
-async def test_names_in_toasts_are_not_markup() -> None:
-    view, session = scenes.healthy(1).view(), FakeSession()
-    app = TrainerApp(session, view, clock=lambda: view.now)
-    async with app.run_test(size=(120, 40), notifications=True) as pilot:
-        app.tick()
-        session.bus.publish(WarningRaised("x", HOSTILE, HOSTILE, "wait"))
-        app.tick()
-        text = await settled_text(pilot)
-        assert "[red]x[/] $(id) evil" in text
+async def test_alerts_wait_while_a_filter_is_typed_in_their_line() -> None:
+    async with Driven(scenes.healthy(1).view(), opened="log") as screen:
+        await screen.press("slash")
+        await screen.publish(WARNING)
+        assert screen.app.status.alert is None
+        assert "the policy may" in alert_of(await screen.press("escape"))
+
+
+async def test_names_in_alerts_are_not_markup() -> None:
+    async with Driven(scenes.healthy(1).view(), (120, 40)) as screen:
+        text = await screen.publish(WarningRaised("x", HOSTILE, HOSTILE, "wait"))
+        assert "[red]x[/] $(id) evil" in alert_of(text)
         assert "\x1b" not in text
 
 
-def test_toasts_go_away_by_themselves() -> None:
-    assert 5 <= TOAST_SECONDS <= 10
+def test_alerts_and_reports_go_away_by_themselves() -> None:
+    assert NOTICE_SECONDS_AS_SHIPPED == 10

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from rl_tui.tui.screens.alerts import WIDEST
 from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
 
@@ -299,7 +298,7 @@ def wait_for_news(terminal: PseudoTerminal, number: int) -> None:
 
 
 def falls_silent(terminal: PseudoTerminal, seconds: float, most: int = 0) -> bool:
-    """At last no more than so many bytes come in that time: what goes away by itself has gone, such as toasts."""
+    """At last no more than so many bytes come in that time: what goes away by itself has gone, such as alerts."""
     end = time.monotonic() + DEADLINE_SECONDS
     while (sent := terminal.watch(seconds)) > most and time.monotonic() < end:
         pass
@@ -351,21 +350,6 @@ def test_without_a_bell_nothing_rings(tmp_path: Path) -> None:
         wait_for_news(live.terminal, 1)
         assert bells(live.terminal.raw) == 0
         assert b"\x1b]777" not in live.terminal.raw
-
-
-def test_nothing_paints_over_a_toast_and_it_leaves_no_trace(tmp_path: Path) -> None:
-    with LiveScreen(tmp_path, "--happening", "warning", "--toast-seconds", "1e6", size=(120, 40)) as live:
-        live.terminal.wait_for("▌.*raise beta")  # the list of events has it before
-        toast = [(y, line.index("▌")) for y, line in enumerate(live.terminal.screen.display) if "▌" in line]
-        assert len(toast) >= 2
-        before = [live.terminal.screen.display[y][x : x + WIDEST] for y, x in toast]
-        for _ in range(2):
-            wait_for_news(live.terminal, 1)
-            assert [live.terminal.screen.display[y][x : x + WIDEST] for y, x in toast] == before
-        y, x = toast[0]
-        live.terminal.click(x + 1, y)  # it goes as it would after its time
-        live.terminal.wait_for("▌", absent=True)
-        check_that_painting_everything_changes_nothing(live.terminal)
 
 
 def test_on_a_slow_line_a_key_is_answered(tmp_path: Path) -> None:

@@ -76,7 +76,6 @@ SYMBOLS = {  # by module, class or function, whose source must hold the name: wh
     },
     "textual.timer:Timer": {"_skip": "firing also when late"},
     "textual.widget:Widget": {"_layout_updates": "the height of a pane", "_styles_cache": "rendering one line again"},
-    "textual.widgets._toast": {"Toast": "not painting over toasts", "ToastRack": "where toasts are"},
 }
 HARMLESS = {"_replace", "_exit", "_ArgumentGroup", "_option_string_actions"}  # Python's own
 

@@ -13,7 +13,7 @@ from rl_tui.engine.session.states import BehaviorState, RunState
 from rl_tui.tui.drawing.text import fit, left, num_cells, wrapped
 
 Tone: TypeAlias = Literal[
-    "text", "dim", "faint", "strong", "accent", "good", "wait", "warning", "bad", "flag",
+    "text", "dim", "faint", "strong", "accent", "good", "wait", "warning", "bad", "flag", "alarm",
     "series-1", "series-2", "series-3", "series-4", "series-5", "series-6",
 ]  # fmt: skip
 SERIES: tuple[Tone, ...] = ("series-1", "series-2", "series-3", "series-4", "series-5", "series-6")

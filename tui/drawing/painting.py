@@ -13,10 +13,9 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from rl_tui.tui.textual_private import CompositorUpdate, Toast, num_unwritten, visible_widgets
+from rl_tui.tui.textual_private import CompositorUpdate, num_unwritten, visible_widgets
 
 Spot: TypeAlias = tuple[Region, Region]  # where a widget is, and the part of the terminal that it may paint
-NOWHERE = Region()
 
 
 class Patch(NamedTuple):
@@ -39,19 +38,8 @@ class PatchUpdate(CompositorUpdate):
 
 
 def spots(screen: Screen[Any]) -> Mapping[Widget, Spot]:
-    """Where each visible widget was laid out last. Widgets below a toast are left to Textual."""
-    visible, toasts = visible_widgets(screen), toast_regions(screen)
-    if not toasts:
-        return visible
-    return {
-        widget: (region, NOWHERE if any(region.overlaps(toast) for toast in toasts) else clip)
-        for widget, (region, clip) in visible.items()
-    }
-
-
-def toast_regions(screen: Screen[Any]) -> frozenset[Region]:
-    """Where toasts are."""
-    return frozenset(region for widget, (region, _) in visible_widgets(screen).items() if isinstance(widget, Toast))
+    """Where each visible widget was laid out last."""
+    return visible_widgets(screen)
 
 
 def is_behind(app: App[Any]) -> bool:

@@ -98,14 +98,6 @@ class ListPane(Pane):
             rows.append(self._row(spans, is_current, frame))
         return rows
 
-    def cursor_rows(self) -> range:
-        """Lines of the content that the entry below the cursor has, as drawn last; none where there is no entry."""
-        if self._frame is None or not self._shown:
-            return range(0)
-        at = self._index(self._frame, self._shown)
-        rows = [y for y in range(self.size.height) if self._index_at(y, self._frame) == at]
-        return range(rows[0], rows[-1] + 1) if rows else range(0)
-
     def _row(self, spans: Line, is_current: bool, frame: Frame) -> Line:
         if not is_current:
             return line(" " * self.cursor_width, *spans)

@@ -183,7 +183,7 @@ class PickPane(Pane):
         name = fit(safe_text(full_name(tag)), width - 7, frame.glyphs.ellipsis)
         spans = line(
             Span(f"{frame.glyphs.marker if is_current else ' '} ", "accent"),
-            Span(f"[{frame.glyphs.done if is_marked else ' '}] ", "good" if is_marked else "dim"),
+            Span(f"[{frame.glyphs.done if is_marked else ' '}] ", "accent" if is_marked else "dim"),
             Span(name, "strong" if is_current else "text"),
         )
         words = [line(Span("in the grid", "accent"))] if tag in self._pinned else []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
 from rl_tui.engine.session.view import CommandView, RunView
 from rl_tui.tui.drawing.lines import Tone
+from rl_tui.tui.state.alert import ShownAlert
 
 
 @dataclass(slots=True)
@@ -19,6 +21,11 @@ class PendingCommand:
     outcome: CommandView | None = None
     seconds: float = 0.0
 
+    @property
+    def changed_at(self) -> float:
+        """When it was sent, or has ended; on the monotonic clock."""
+        return self.sent_at + self.seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:
@@ -30,11 +37,15 @@ class Notice:
 
 
 class CommandStatus:
-    """Owned by the app. Knows the commands without an outcome, and what changed last: a command or a notice."""
+    """Owned by the app. Knows the commands without an outcome, and what changed last: a command or a notice.
+
+    alert: what must be noticed, the newest that was shown.
+    """
 
     def __init__(self) -> None:
         self.latest: PendingCommand | None = None
         self.notice: Notice | None = None
+        self.alert: ShownAlert | None = None
         self._pending: dict[str, PendingCommand] = {}
 
     def add(self, command_id: str, label: str) -> None:
@@ -45,6 +56,13 @@ class CommandStatus:
     def say(self, text: str, tone: Tone = "warning") -> None:
         """Show a notice, until a command has news or some seconds have passed."""
         self.notice = Notice(text, tone, time.monotonic())
+
+    @property
+    def reported_at(self) -> float:
+        """When a command or a notice changed last, on the monotonic clock; -inf before the first."""
+        if self.notice is not None:
+            return self.notice.at
+        return self.latest.changed_at if self.latest is not None else -math.inf
 
     @property
     def num_pending(self) -> int:
