@@ -98,7 +98,7 @@ async def test_number_without_a_behavior_says_so() -> None:
         assert "there is no behavior 9" in await screen.press("9")
 
 
-@pytest.mark.parametrize(("size", "close"), list(zip(SIZES, ("escape", "q", "question_mark"), strict=True)))
+@pytest.mark.parametrize(("size", "close"), list(zip(SIZES, ("escape", "q", "enter"), strict=True)))
 async def test_help_begins_with_the_focused_pane_and_closes(size: tuple[int, int], close: str) -> None:
     async with Driven(scenes.healthy(1).view(), size) as screen:
         before = await screen.text()
@@ -112,18 +112,44 @@ async def test_help_begins_with_the_focused_pane_and_closes(size: tuple[int, int
         assert screen.app.is_running
 
 
-async def test_help_scrolls_and_is_searched() -> None:
+@pytest.mark.parametrize("opened", ["", "log", "chart", "checkpoints", "configuration"])
+@pytest.mark.parametrize("size", SIZES)
+async def test_help_is_at_most_twelve_lines_of_what_works_here(size: tuple[int, int], opened: str) -> None:
+    async with Driven(scenes.healthy(3).view(), size, opened=opened) as screen:
+        text = await screen.press("question_mark")
+        rows = text[text.index("Keys for") :].splitlines()
+        frame = next(index for index, row in enumerate(rows) if "esc close" in row)
+        assert frame - 1 <= 12
+        assert "On this screen" in text
+        assert re.search(r"\bc +checkpoint\b", text)
+        assert "slower" not in text, "this is no replay"
+
+
+async def test_help_leaves_out_what_has_no_use_now() -> None:
+    async with Driven(scenes.healthy(1).view(), opened="log") as screen:
+        assert "behaviors" not in await screen.press("question_mark"), "there is a single one"
+    async with Driven(scenes.healthy(2).view(), opened="log", refuses="the screen is read-only") as screen:
+        text = await screen.press("question_mark")
+        assert "behaviors" in text
+        assert "pause" not in text
+
+
+async def test_help_shows_all_keys_on_demand_and_searches_them() -> None:
     async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
         text = await screen.press("question_mark")
         assert "Keys for the checkpoints screen" in text
+        assert re.search(r"R +roll back ", text)
+        text = await screen.press("question_mark")
         assert "roll back to the selected checkpoint" in text
         assert "back to the previous screen" in await screen.press("end")
+        assert "On this screen" in await screen.press("question_mark")
         text = await screen.press("slash", "o", "n", "n", "x")
         assert "export the selected behavior's policy as ONNX" in text
         assert "slower" not in text
         await screen.press("escape", "slash", "q", "enter", "escape")
         assert screen.screen.name == "checkpoints"
         assert "q quit" in await screen.text()
+        assert "On this screen" in await screen.press("question_mark"), "it begins with what works there"
 
 
 async def test_frozen_view_stands_still_while_the_run_goes_on() -> None:

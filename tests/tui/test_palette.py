@@ -91,7 +91,7 @@ async def test_other_screens_and_dialogs_open_from_it() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         await choose(screen, "details, roll back")
         await screen.until(lambda _: screen.app.screen.name == "checkpoints")
-        await choose(screen, "the keys of the focused pane")
+        await choose(screen, "the keys that have a use now")
         await screen.until(lambda _: isinstance(screen.app.screen, HelpScreen))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from textual import events
 
 from rl_tui.tui.drawing.lines import Line, Span, line
-from rl_tui.tui.keys.keymap import Key
+from rl_tui.tui.keys.keymap import Key, Place
 from rl_tui.tui.panes.base import Frame, Pane
 
 FIRST = 2  # ranks up to this one, quit, help and back, stand first on every screen
@@ -93,18 +94,26 @@ def entry_width(shown: str, word: str) -> int:
 
 def useful_keys(frame: Frame) -> list[Key]:
     """The keys for the bottom line that have a use in this frame."""
-    runs = frame.view.run is not None and not frame.view.is_over and not frame.refuses
-    has_several = len(frame.view.behaviors) > 1
-    shadowed = frame.keymap.shadowed(*frame.places)
     return [
         key
-        for key in frame.keymap.of(*frame.places)
+        for key in keys_with_use(frame, frame.places)
         if key.footer_rank is not None
         and (not key.footer_places or not set(frame.places).isdisjoint(key.footer_places))
-        and key not in shadowed
+    ]
+
+
+def keys_with_use(frame: Frame, places: Sequence[Place]) -> list[Key]:
+    """The keys of these places, the nearest first, that do something in this frame."""
+    runs = frame.view.run is not None and not frame.view.is_over and not frame.refuses
+    has_several = len(frame.view.behaviors) > 1
+    shadowed = frame.keymap.shadowed(*places)
+    return [
+        key
+        for key in frame.keymap.of(*places)
+        if key not in shadowed
         and (runs or not (key.needs_run or key.changes))
         and (has_several or not key.needs_several)
-        and (key.id != "back" or "overview" not in frame.places)
+        and (key.id != "back" or "overview" not in places)
         and (key.id != "lessons" or frame.view.parameters)
         and (key.id != "watch" or frame.can_watch)
     ]

@@ -1,4 +1,4 @@
-"""The keys, made from the keymap: those of the focused pane and its screen first, then all others."""
+"""The keys, made from the keymap: those that do something now at one glance, and on demand all of them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rl_tui.tui.keys.keymap import Key, Keymap, Place, bindings
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.blocks import Block, BlocksPane
 from rl_tui.tui.panes.filter_line import FilterLine, filtering
+from rl_tui.tui.panes.help_columns import help_columns
 from rl_tui.tui.panes.list import Entry, same
 from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.dialog import PaneDialog
@@ -32,7 +33,7 @@ FOREIGN: dict[Place, str] = {  # where a key works that does not work here
 
 
 class HelpScreen(PaneDialog):
-    """Scrolls like every list, and is filtered like every list.
+    """First the keys that have a use now, in columns; its own key shows all, in a list that scrolls and is searched.
 
     There is one, kept from its first use on: making and mounting it again would take three times as long as showing it.
     """
@@ -43,7 +44,6 @@ class HelpScreen(PaneDialog):
         self._keys = HelpPane()
         super().__init__(self._keys)
         self._page = Vertical(self._keys, id="help", classes="dialog")
-        self._page.border_subtitle = "/ filter   esc close"
         self._shared = context
 
     def compose(self) -> ComposeResult:
@@ -54,7 +54,8 @@ class HelpScreen(PaneDialog):
         """Be about what has the keys: a screen and its pane; here: whose keys work there, nearest first."""
         self._forget()
         self._page.border_title = Content(title(screen_name, pane.topic if pane is not None else ""))
-        self._keys.show_blocks(blocks(self._shared.keymap, here))
+        self._keys.show_blocks(blocks(self._shared.keymap, here), here)
+        self._show_all(False)
 
     def draw(self, frame: Frame) -> list[Patch]:
         """Bring the page up to `frame` and return what is to be painted."""
@@ -68,8 +69,15 @@ class HelpScreen(PaneDialog):
         """Draw, now."""
         self._shared.redraw()
 
+    def action_all_keys(self) -> None:
+        """Show all keys, or those that have a use now."""
+        self._forget()
+        self._show_all(not self._keys.shows_all)
+        self.call_after_refresh(self._shared.redraw)
+
     def action_filter(self) -> None:
-        """Let the user type what to look for."""
+        """Let the user type what to look for, in all keys."""
+        self._show_all(True)
         if filtering(self) is None:
             line = FilterLine(self._keys, self._shared.state, self._shared.redraw)
             self.query_one("#help").mount(line)
@@ -79,28 +87,46 @@ class HelpScreen(PaneDialog):
         self._forget()
         self.dismiss()
 
+    def _show_all(self, shows_all: bool) -> None:
+        self._keys.shows_all = shows_all
+        self.set_class(shows_all, "-all")
+        key = self._shared.keymap.of_id("all-keys").shown
+        more = "keys of this screen" if shows_all else "all keys"
+        self._page.border_subtitle = Content(f"{key} {more}   / search   esc close")
+
     def _forget(self) -> None:
         self._shared.state.filters.pop(self._keys.topic, None)
         self._shared.state.cursors.pop(self._keys.topic, None)
 
 
 class HelpPane(BlocksPane):
-    """One block per command below the headings."""
+    """The keys that have a use now in columns, or all with one block per command below the headings."""
 
     topic = "keys"
 
     def __init__(self) -> None:
         super().__init__()
+        self.shows_all = False
         self._entries: Sequence[Entry] = ()
+        self._here: Sequence[Place] = ()
 
-    def show_blocks(self, blocks: Sequence[tuple[str, Sequence[tuple[Key, str]]]]) -> None:
-        """Show these commands from the next drawing on."""
+    def show_blocks(self, blocks: Sequence[tuple[str, Sequence[tuple[Key, str]]]], here: Sequence[Place]) -> None:
+        """Show these commands from the next drawing on. here: whose keys work, nearest first."""
+        self._here = here
         self._entries = [entry for heading, keys in blocks for entry in _entries(heading, keys)][1:]
         self.forget_lines()
 
     def entries(self, frame: Frame) -> Sequence[Entry]:
-        """Every command."""
-        return self._entries
+        """Every command, where all are shown."""
+        return self._entries if self.shows_all else ()
+
+    def wanted_height(self, frame: Frame, width: int) -> int:
+        """That of the columns."""
+        return super().wanted_height(frame, width) if self.shows_all else len(help_columns(frame, self._here, width))
+
+    def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
+        """The columns, or the list."""
+        return super().lines(frame, width, height) if self.shows_all else help_columns(frame, self._here, width)
 
 
 def title(screen_name: str, topic: str) -> str:
