@@ -36,17 +36,18 @@ async def test_commands_stand_with_their_keys(size: tuple[int, int]) -> None:
         assert re.search(r"│  enter +open: ", text)
 
 
-async def test_long_words_wrap_inside_their_column() -> None:
-    async with Driven(scenes.healthy(3).view(), (80, 24)) as screen:
+@pytest.mark.parametrize("size", [(60, 60), (80, 60), (99, 60), (120, 60)])
+async def test_long_words_wrap_inside_their_column(size: tuple[int, int]) -> None:
+    async with Driven(scenes.healthy(3).view(), size) as screen:
         await screen.press("ctrl+p")
-        text = await screen.until("screenshot: ")
-        rows = text.splitlines()
-        first = next(index for index, row in enumerate(rows) if "screenshot: " in row)
-        column = rows[first].index("screenshot: ")
-        below = rows[first + 1]
-        assert "run's folder" in below
-        assert not below[: column - 1].strip(" │"), "nothing stands below the key"
-        assert below[column] != " "
+        rows = (await screen.until("screenshot: ")).splitlines()
+        column = next(row for row in rows if "screenshot: " in row).index("screenshot: ")
+        listed = [row for row in rows if "─" not in row and "a command" not in row]
+        left, right = zip(
+            *((row[3:column].strip(" │"), row[column:].strip(" │▁▂▃▄▅▆▇█")) for row in listed), strict=True
+        )
+        assert "" in left, "some words are too long for this width"
+        assert [key for key, words in zip(left, right, strict=True) if key and not words] == []
 
 
 async def test_arrows_are_not_offered_and_the_theme_is_once() -> None:

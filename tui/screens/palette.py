@@ -22,7 +22,7 @@ from rl_tui.tui.textual_private import PagingPalette
 
 Owners: TypeAlias = Sequence[tuple[DOMNode, tuple[Place, ...]]]
 
-KEY_WIDTH, CHROME = 15, 6  # cells of the keys, and of frame, blanks and scroll bar around a command
+KEY_WIDTH, CHROME = 15, 8  # cells of the keys, and of frame, blanks and scroll bar around a command
 LARGEST_WIDTH = 100  # of the palette, as in app.tcss
 ARROWS = {"up", "down", "left", "right", "pageup", "pagedown"}  # these move the palette's own cursor
 
