@@ -211,6 +211,8 @@ class TrainerApp(FailingApp[ExitReason]):
     def push_screen(self, *arguments: Any, **named: Any) -> Any:  # as Textual has it, with its overloads
         """As in Textual; the new screen is written once it is drawn as a whole."""
         self._painter.hold()
+        if isinstance(arguments[0], PaneDialog):
+            arguments[0].pane.expect(self._frame())
         return super().push_screen(*arguments, **named)
 
     def pop_screen(self) -> AwaitComplete:

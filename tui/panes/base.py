@@ -187,6 +187,10 @@ class Pane(Widget):
             self._heading = heading
             self.border_title = Content(heading)
 
+    def expect(self, frame: Frame) -> None:
+        """Have the height that this frame needs from the first layout on."""
+        self._frame = frame
+
     def forget_lines(self) -> None:
         """Make them again for the next picture, in any case."""
         self._lines_size = Size()

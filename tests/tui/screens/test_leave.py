@@ -101,3 +101,11 @@ async def test_click_on_a_key_of_the_bottom_line_does_what_the_key_does() -> Non
         bottom = (await screen.text()).splitlines()[23]
         await screen.pilot.click(offset=(bottom.index("checkpoint"), 23))
         assert isinstance(screen.session.commands[-1], SaveCheckpoint)
+
+
+async def test_dialog_has_its_height_from_its_first_layout_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    laid_out_again: list[object] = []  # each time is another picture for the terminal
+    async with Driven(scenes.healthy(1).view(), (120, 40)) as screen:
+        monkeypatch.setattr("rl_tui.tui.panes.base.request_layout_again", laid_out_again.append)
+        assert "ctrl+c again" in await screen.press("q")
+    assert laid_out_again == []
