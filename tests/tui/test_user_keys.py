@@ -159,7 +159,7 @@ async def test_the_users_keys_act_and_stand_on_the_screen(tmp_path: Path) -> Non
         assert [type(command).__name__ for command in session.commands] == ["Pause", "Pause", "Resume"]
         await pilot.press("p")
         assert "VIEW FROZEN" in await settled_text(pilot)
-        await pilot.press("question_mark")
+        await pilot.press("question_mark", "question_mark")
         assert "Z, f4" in await settled_text(pilot)
 
 
