@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.lines import Line
@@ -135,7 +135,7 @@ class ConfigurationList(ListPane):
     def _picked(self, changed: Mapping[KeyPath, LiveValue]) -> Iterator[Picked]:
         """What differs from the other run, then what differs from the defaults or was changed while training."""
         if self.other:
-            differing = [setting for setting in self.settings if setting.here != setting.there]
+            differing = [replace(s, default=None) for s in self.settings if s.here != s.there]
             yield Picked(OTHER_RUN, f"Differs from {safe_text(self.other)}", differing)
         title = "Differs from the defaults" if self.has_defaults else "Changed while training"
         yield Picked(DEFAULTS, title, self._marked(changed))
@@ -143,7 +143,7 @@ class ConfigurationList(ListPane):
     def _marked(self, changed: Mapping[KeyPath, LiveValue]) -> list[Setting]:
         """What differs from the defaults or was changed, with the sections that are missing by default, in order."""
         marked = [s for s in (*self.added, *self.settings) if s.default is not None or s.path in changed]
-        return sorted(marked, key=self._place)
+        return [replace(setting, is_compared=False) for setting in sorted(marked, key=self._place)]
 
     def _place(self, setting: Setting) -> int:
         """Of a setting, or of a section's first setting, in the file."""

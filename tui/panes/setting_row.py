@@ -76,16 +76,16 @@ class SettingRow:
 
     @property
     def notes(self) -> list[tuple[str, Tone]]:
-        """What stands after the value: what it was changed to and at which step, its default, the other run's value."""
+        """What stands after the value: the other run's, what it was changed to and at which step, its default."""
         words: list[tuple[str, Tone]] = []
-        if self.live is not None:
-            words.append((f"now {self.live.value} at {count(self.live.step)}", "accent"))
-        if self.setting.default is not None:
-            words.append((f"default {self.setting.default}", "dim"))
         kind = self.kind
         if kind in ("other", "here", "there"):
             text = {"here": "only here", "there": "only there"}.get(kind, f"there: {self.setting.there}")
             words.append((text, SIGNS[kind][1]))
+        if self.live is not None:
+            words.append((f"now {self.live.value} at {count(self.live.step)}", "accent"))
+        if self.setting.default is not None:
+            words.append((f"default {self.setting.default}", "dim"))
         return words
 
 
