@@ -242,7 +242,7 @@ class EnvironmentWorker:
                     running.reporter.publish_due()
         finally:
             if not self.control.is_lost:
-                running.reporter.publish_all()
+                running.reporter.publish_all(is_over=True)
         if not self.control.is_lost:
             for behavior in self._inline:
                 behavior.finish()

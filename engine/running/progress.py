@@ -7,10 +7,11 @@ from collections import deque
 from collections.abc import Callable
 
 from rl_tui.engine.running.behavior import Behavior
+from rl_tui.engine.running.episode_groups import EpisodeGroups
 from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import EpisodesFinished, ProgressReported, TimeSplit
+from rl_tui.engine.session.messages import EpisodeGroup, EpisodesFinished, ProgressReported, TimeSplit
 
 SPEED_SECONDS = 60.0  # over which speeds are measured: an update, or a slow episode, hardly changes them
 EPISODES_SECONDS, PROGRESS_SECONDS, TIME_SPLIT_SECONDS = 0.1, 0.25, 1.0  # a terminal shows no more
@@ -43,6 +44,7 @@ class ProgressReporter:
         self._start = self._last = time.monotonic()
         self._offsets: dict[str, int] = {}  # by behavior: step minus sampled
         self._first_versions: dict[str, int] = {}
+        self._episodes: dict[str, EpisodeGroups] = {}
         self._speeds: dict[str, Speed] = {}
         self._seconds = 0.0  # without pauses
         self._warned_of_departures: set[str] = set()
@@ -54,6 +56,7 @@ class ProgressReporter:
         """Report on this behavior, too, which the collector has by the next call of another method."""
         self._offsets[name], self._speeds[name] = behavior.learner.step, Speed(self._seconds)
         self._first_versions[name] = behavior.learner.weights.first_version
+        self._episodes[name] = EpisodeGroups()
         self._behaviors[name] = behavior
 
     def publish_due(self) -> None:
@@ -62,14 +65,14 @@ class ProgressReporter:
 
     def _publish(self, now: float) -> None:
         self.follow_rollbacks()
-        self.publish_episodes()
+        self._publish_groups(are_cut=False)
         self._progress.fire(now, self._publish_progress)
         self._time_split.fire(now, self._publish_time_split)
 
-    def publish_all(self) -> None:
-        """Publish everything as of now."""
+    def publish_all(self, is_over: bool = False) -> None:
+        """Publish everything as of now. is_over: no more comes; else episodes whose group may grow are left out."""
         self.follow_rollbacks()
-        self.publish_episodes()
+        self._publish_groups(are_cut=is_over)
         self._publish_progress(time.monotonic())
         self._publish_time_split(time.monotonic())
 
@@ -89,23 +92,21 @@ class ProgressReporter:
                 self._first_versions[name] = first_version
                 self._offsets[name] = behavior.learner.step - self._collector.num_sampled[name]
                 self._collector.drain_new_episodes(name)
+                self._episodes[name] = EpisodeGroups()
 
     def publish_episodes(self) -> None:
-        """Publish the episodes that have ended since the last time."""
+        """Publish all that have ended by now. Called where an equal run calls it at the same step: it ends a group."""
+        self._publish_groups(are_cut=True)
+
+    def _publish_groups(self, are_cut: bool) -> None:
         for name in self._behaviors:
-            returns, lengths = self._collector.drain_new_episodes(name)
-            if len(returns):
-                self._bus.publish(
-                    EpisodesFinished(
-                        behavior=name,
-                        step=self._offsets[name] + self._collector.num_sampled[name],
-                        count=len(returns),
-                        mean_return=float(returns.mean()),
-                        min_return=float(returns.min()),
-                        max_return=float(returns.max()),
-                        mean_length=float(lengths.mean()),
-                    )
-                )
+            episodes, offset = self._episodes[name], self._offsets[name]
+            returns, lengths, ends = self._collector.drain_new_episodes(name)
+            episodes.add(returns, lengths, ends + offset)
+            step = self._collector.num_sampled[name] + offset
+            groups = episodes.take_all(step) if are_cut else episodes.take(step)
+            if groups:
+                self._bus.publish(_finished(name, groups))
 
     def _publish_progress(self, now: float) -> None:
         self._seconds += now - self._last
@@ -136,3 +137,17 @@ class ProgressReporter:
             own = 0.0 if behavior.is_threaded else update  # a threaded update runs in parallel
             other = max(0.0, elapsed - environment - inference - own)
             self._bus.publish(TimeSplit(name, environment, inference, update, waiting, other))
+
+
+def _finished(behavior: str, groups: tuple[EpisodeGroup, ...]) -> EpisodesFinished:
+    count = sum(group.count for group in groups)
+    return EpisodesFinished(
+        behavior=behavior,
+        step=groups[-1].step,
+        count=count,
+        mean_return=sum(group.mean_return * (group.count / count) for group in groups),
+        min_return=min(group.min_return for group in groups),
+        max_return=max(group.max_return for group in groups),
+        mean_length=sum(group.mean_length * (group.count / count) for group in groups),
+        groups=groups if len(groups) > 1 else (),
+    )

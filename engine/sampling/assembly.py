@@ -92,6 +92,7 @@ class Assembly:
         self._columns = self._new_columns()
         self._has_optional = False  # columns that may be absent
         self._num_steps = 0  # calls of `act`
+        self._num_acted = 0  # actions chosen in all of them
         self._bind()
         self._last_rows: Int64 = np.zeros(1, np.int64)  # of slot, where its last action is
         self._returns: NDArray[np.float64] = np.zeros(1)  # of slot, as the next two
@@ -99,7 +100,7 @@ class Assembly:
         self._begin_versions: Int64 = np.zeros(1, np.int64)  # of the policy that began its segment
         self._segments: list[_Segments] = []
         self._episodes: list[tuple[NDArray[np.float64], Int64]] = []
-        self._new_episodes: list[tuple[NDArray[np.float64], Int64]] = []
+        self._new_episodes: list[tuple[NDArray[np.float64], Int64, Int64]] = []
         self._measured: dict[str, tuple[float, int]] = {}
         self._statistics: dict[str, GatheredStatistic] = {}
         self._version = 0
@@ -144,7 +145,7 @@ class Assembly:
         self._credit(slots, terminals, acted)
         episodes = self._returns[slots], self._slots.written[slots] - self._episode_begun[slots]
         self._episodes.append(episodes)
-        self._new_episodes.append(episodes)
+        self._new_episodes.append((*episodes, np.full(len(slots), self._num_acted)))
         endings = np.where(terminals.truncated[acted], TRUNCATED, TERMINATED)
         self._complete(slots, endings, terminals.observations, acted, (None,) * len(self._following))
         self._clear(slots)
@@ -221,6 +222,7 @@ class Assembly:
             if "group_ids" in self._columns:
                 self._column(_STEP_NUMBERS)[rows] = self._num_steps
         self._num_steps += 1
+        self._num_acted += len(decisions.agent_ids)
         if self._has_memory:
             assert choice.memories is not None
             self._columns["memories"][rows] = self._memories[slots]
@@ -234,11 +236,13 @@ class Assembly:
         next step."""
         self._clear(self._slots.mark_silent())
 
-    def drain_new_episodes(self) -> tuple[NDArray[np.float64], Int64]:
-        """Returns and lengths of the episodes that ended since the last call, for display: `drain` gives them too."""
+    def drain_new_episodes(self) -> tuple[NDArray[np.float64], Int64, Int64]:
+        """Of the episodes that ended since the last call, for display: returns, lengths, and how many actions had
+        been chosen in all when each ended. `drain` gives the first two as well."""
         new, self._new_episodes = self._new_episodes, []
-        returns = np.concatenate([np.empty(0), *(r for r, _ in new)])
-        return returns, np.concatenate([np.empty(0, np.int64), *(n for _, n in new)])
+        returns = np.concatenate([np.empty(0), *(r for r, _, _ in new)])
+        lengths, ends = (np.concatenate([np.empty(0, np.int64), *(each[at] for each in new)]) for at in (1, 2))
+        return returns, lengths, ends
 
     def drain(self) -> Trajectories:
         """Every whole segment, packed by agent and in time order; at least one row must be complete."""

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.experience import join_decisions
@@ -131,8 +132,8 @@ class Collector:
         """From now on, cut segments where their agents are next observed, or again at the horizon."""
         self._assemblies[behavior].cut(at_once)
 
-    def drain_new_episodes(self, behavior: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], Int64]:
-        """Returns and lengths of the episodes that ended since the last call, for display."""
+    def drain_new_episodes(self, behavior: str) -> tuple[NDArray[np.float64], Int64, Int64]:
+        """Of the episodes that ended since the last call: returns, lengths, and `num_sampled` when each ended."""
         return self._assemblies[behavior].drain_new_episodes()
 
     def load(self, behavior: str, weights: Weights) -> None:

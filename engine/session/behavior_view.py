@@ -60,10 +60,10 @@ class BehaviorView:
     steps_per_second: float = 0.0
     num_episodes: int = 0
     episode_counts: History = field(default_factory=History)  # num_episodes by step
-    mean_length: float | None = None
     evaluations: list[EvaluationReported] = field(default_factory=list)
     best_evaluations: list[EvaluationReported] = field(default_factory=list)  # each better than all before it
     recent: RecentEpisodes = field(default_factory=RecentEpisodes)
+    recent_lengths: RecentEpisodes = field(default_factory=RecentEpisodes)  # in steps, of the same episodes
     metrics: dict[str, float] = field(default_factory=dict)  # latest summary by ML-Agents' tag
     histories: dict[str, History] = field(default_factory=lambda: {RETURN: History()})  # by tag
     histogram: Histogram | None = None  # of the returns since the summary before
@@ -86,6 +86,11 @@ class BehaviorView:
     def mean_return(self) -> float | None:
         """Of the newest episodes of training; None before the first has ended."""
         return self.recent.mean
+
+    @property
+    def mean_length(self) -> float | None:
+        """Of the same episodes, in steps."""
+        return self.recent_lengths.mean
 
     @property
     def lesson_began_at(self) -> float:
@@ -134,7 +139,7 @@ class BehaviorView:
     def rewind(self, step: int) -> None:
         """Forget what was learned beyond `step`, with its marks, which would be misplaced in the curve that follows."""
         self.step = self.sampled = step
-        self.recent, self.mean_length, self.histogram = RecentEpisodes(), None, None
+        self.recent, self.recent_lengths, self.histogram = RecentEpisodes(), RecentEpisodes(), None
         self.evaluations = [evaluation for evaluation in self.evaluations if evaluation.step <= step]
         self.best_evaluations = [evaluation for evaluation in self.best_evaluations if evaluation.step <= step]
         self.lessons = [(at, lesson) for at, lesson in self.lessons if lesson.step <= step]

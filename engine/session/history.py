@@ -20,8 +20,8 @@ class History:
     """A curve of at most HISTORY_POINTS buckets from the first value on: when it is full, neighbors are merged.
 
     A bucket has its end (step, wall time) and the lowest, highest and mean of its finite values, NaN without any;
-    broken: how many of its values were not finite. Steps and times never decrease. numpy can view the arrays without a
-    copy; such a view must be released before the next change.
+    counts: of how many values it is, of which so many were `broken`, not finite. Steps and times never decrease. numpy
+    can view the arrays without a copy; such a view must be released before the next change.
     """
 
     steps: array[float] = field(default_factory=_doubles)
@@ -29,12 +29,16 @@ class History:
     low: array[float] = field(default_factory=_doubles)
     high: array[float] = field(default_factory=_doubles)
     mean: array[float] = field(default_factory=_doubles)
-    broken: array[int] = field(default_factory=lambda: array("L"))
-    stride: int = 1  # values in a full bucket
+    counts: array[int] = field(default_factory=lambda: array("Q"))
+    broken: array[int] = field(default_factory=lambda: array("Q"))
+    stride: int = 1  # values in a full bucket, at least
     filling: int = 0  # values in the newest bucket while it is not full; 0 when it is
 
-    def append(self, step: float, time: float, value: float) -> None:
-        """Add one value, after dropping values beyond its step. Times do not decrease if the clock was set back."""
+    def append(self, step: float, time: float, value: float, count: int = 1) -> None:
+        """Add one value, after dropping values beyond its step. Times do not decrease if the clock was set back.
+
+        count: how many values it is the mean of.
+        """
         if self.steps:
             if step < self.steps[-1]:
                 self.rewind(step)
@@ -42,8 +46,8 @@ class History:
         if self.filling == 0:
             self._begin_bucket()
         self.steps[-1], self.times[-1] = step, time
-        self._add(value)
-        self.filling = (self.filling + 1) % self.stride
+        self._add(value, count)
+        self.filling = self.counts[-1] if self.counts[-1] < self.stride else 0
 
     def rewind(self, step: float) -> None:
         """Drop every bucket that ends beyond `step`."""
@@ -52,7 +56,7 @@ class History:
             self.filling = 0
         if end == 0:
             self.stride = 1  # an empty curve can be fine again
-        for column in (self.steps, self.times, self.low, self.high, self.mean, self.broken):
+        for column in (self.steps, self.times, self.low, self.high, self.mean, self.counts, self.broken):
             del column[end:]
 
     def __len__(self) -> int:
@@ -63,30 +67,33 @@ class History:
             self._halve()
         for column in (self.steps, self.times, self.low, self.high, self.mean):
             column.append(math.nan)
+        self.counts.append(0)
         self.broken.append(0)
 
-    def _add(self, value: float) -> None:
+    def _add(self, value: float, count: int) -> None:
+        num_before = self.counts[-1] - self.broken[-1]
+        self.counts[-1] += count
         if not math.isfinite(value):
-            self.broken[-1] += 1
+            self.broken[-1] += count
             return
-        num_before = self.filling - self.broken[-1]
         if num_before == 0:
             self.low[-1] = self.high[-1] = self.mean[-1] = value
             return
         self.low[-1], self.high[-1] = min(self.low[-1], value), max(self.high[-1], value)
-        self.mean[-1] += value / (num_before + 1) - self.mean[-1] / (num_before + 1)  # divided first: no overflow
+        share = (num_before + count) / count
+        self.mean[-1] += value / share - self.mean[-1] / share  # divided first: no overflow
 
     def _halve(self) -> None:
         """Merge every two buckets, as if all values had come in pairs."""
         pairs = range(0, len(self.steps) - 1, 2)
-        full = self.stride
         merged_mean = _doubles()
         for at in pairs:
-            first, second = full - self.broken[at], full - self.broken[at + 1]
+            first, second = (self.counts[each] - self.broken[each] for each in (at, at + 1))
             merged_mean.append(_weighted(self.mean[at], first, self.mean[at + 1], second))
         self.low = array("d", [_either(min, self.low[at], self.low[at + 1]) for at in pairs])
         self.high = array("d", [_either(max, self.high[at], self.high[at + 1]) for at in pairs])
-        self.broken = array("L", [self.broken[at] + self.broken[at + 1] for at in pairs])
+        self.counts = array("Q", [self.counts[at] + self.counts[at + 1] for at in pairs])
+        self.broken = array("Q", [self.broken[at] + self.broken[at + 1] for at in pairs])
         self.mean = merged_mean
         self.steps, self.times = self.steps[1::2], self.times[1::2]
         self.stride *= 2

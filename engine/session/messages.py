@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
@@ -102,8 +102,24 @@ class StepsAwaited:
 
 
 @dataclass(frozen=True, slots=True)
+class EpisodeGroup:
+    """Episodes that ended one after the other, the last one at that step of their behavior."""
+
+    step: int
+    count: int
+    mean_return: float
+    min_return: float
+    max_return: float
+    mean_length: float
+
+
+@dataclass(frozen=True, slots=True)
 class EpisodesFinished:
-    """Episodes that ended since the last such event of this behavior; a few times a second at most."""
+    """Episodes that ended since the last such event of this behavior; a few times a second at most.
+
+    groups: the same episodes in groups that depend on the episodes alone, not on when they were reported; empty where
+    all of them are one group.
+    """
 
     behavior: str
     step: int
@@ -112,6 +128,11 @@ class EpisodesFinished:
     min_return: float
     max_return: float
     mean_length: float
+    groups: tuple[EpisodeGroup, ...] = ()
+
+    def in_groups(self) -> Sequence[EpisodesFinished | EpisodeGroup]:
+        """The groups, oldest first."""
+        return self.groups or (self,)
 
 
 @dataclass(frozen=True, slots=True)

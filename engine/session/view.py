@@ -256,13 +256,15 @@ def _steps_awaited(_: RunView, behavior: BehaviorView, event: StepsAwaited, time
 
 
 def _episodes(_: RunView, behavior: BehaviorView, event: EpisodesFinished, time: float) -> None:
-    if event.count < 1:
-        return
-    behavior.num_episodes += event.count
-    behavior.episode_counts.append(event.step, time, behavior.num_episodes)
-    behavior.recent.add(event.count, event.mean_return)
-    behavior.mean_length = event.mean_length
-    behavior.returns.append(event.step, time, event.mean_return)
+    """One group after the other, so that it does not matter which of them were reported together."""
+    for group in event.in_groups():
+        if group.count < 1:
+            continue
+        behavior.num_episodes += group.count
+        behavior.episode_counts.append(group.step, time, behavior.num_episodes, group.count)
+        behavior.recent.add(group.count, group.mean_return)
+        behavior.recent_lengths.add(group.count, group.mean_length)
+        behavior.returns.append(group.step, time, group.mean_return, group.count)
 
 
 def _metrics(_: RunView, behavior: BehaviorView, event: MetricsReported, time: float) -> None:

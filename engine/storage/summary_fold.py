@@ -148,7 +148,8 @@ class SummaryFold:
                 self.has_progress = True
             case "EpisodesFinished":
                 self.has_progress = True
-                behavior.add_episodes(whole(body.get("count")), return_of(body.get("mean_return")))
+                for group in _groups(body):
+                    behavior.add_episodes(whole(group.get("count")), return_of(group.get("mean_return")))
             case "CheckpointSaved":
                 saved = saved_of(step, body.get("mean_return"), body.get("lessons"))
                 behavior.checkpoints[str(body.get("path"))] = saved
@@ -156,6 +157,12 @@ class SummaryFold:
                 behavior.start(body.get("algorithm"), body.get("environment"), body.get("max_steps"))
             case "BehaviorRolledBack":
                 behavior.reset_episodes()
+
+
+def _groups(finished: dict[str, object]) -> list[dict[str, object]]:
+    """The groups of EpisodesFinished, which is one itself where it lists none."""
+    groups = finished.get("groups")
+    return [each for each in groups if isinstance(each, dict)] if isinstance(groups, list) and groups else [finished]
 
 
 def saved_of(step: int, mean_return: object, lessons: object) -> Saved:

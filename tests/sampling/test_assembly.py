@@ -96,7 +96,8 @@ class World:
         self.assembly = Assembly(SPEC, horizon, memory_size)
         self.tracks: dict[int, Track] = {}
         self.episodes: list[tuple[float, int]] = []
-        self.fresh: list[tuple[float, int]] = []
+        self.fresh: list[tuple[float, int, int]] = []
+        self.num_acted = 0
         self.version = 0
         self.assembly.set_version(0)
         self.counter = 0
@@ -154,7 +155,7 @@ class World:
             track.whole.append(Segment(track.open, ended, [o[row].copy() for o in final], track.num_segments == 0))
             episode = sum(track.episode), len(track.episode)
             self.episodes.append(episode)
-            self.fresh.append(episode)
+            self.fresh.append((*episode, self.num_acted))
             track.open, track.episode, track.is_waiting_for_outcome, track.num_segments = [], [], False, 0
         self.assembly.end(TerminalSteps(ids, final, rewards, truncated, group_rewards=group_rewards))
         self._follow_departures()
@@ -255,6 +256,7 @@ class World:
             track.open.append(Row(seen, *chosen, mask, self.version, memory, group, team))
             track.is_waiting_for_outcome, track.is_idle = True, False
         self.assembly.act(decisions, choice)
+        self.num_acted += count
         for reused in (before, after):
             if reused is not None:
                 reused[:] = -1
@@ -303,8 +305,8 @@ class World:
 
     def check_fresh(self) -> None:
         """Episodes are reported once, in order."""
-        returns, lengths = self.assembly.drain_new_episodes()
-        assert list(zip(returns, lengths, strict=True)) == self.fresh
+        returns, lengths, ends = self.assembly.drain_new_episodes()
+        assert list(zip(returns, lengths, ends, strict=True)) == self.fresh
         self.fresh = []
 
 

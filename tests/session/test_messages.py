@@ -17,6 +17,7 @@ from rl_tui.engine.session.messages import (
     Command,
     DevicesSampled,
     Envelope,
+    EpisodeGroup,
     Event,
     Gpu,
     GpuProcess,
@@ -44,7 +45,7 @@ def strategy_of(hint: object) -> st.SearchStrategy:
     simple = {float: FLOATS, int: st.integers(), str: TEXTS, bool: st.booleans(), Histogram: HISTOGRAMS}
     if hint in simple:
         return simple[hint]
-    if hint in (Gpu, GpuProcess, ParameterStatus, Range, RunProcess):
+    if hint in (EpisodeGroup, Gpu, GpuProcess, ParameterStatus, Range, RunProcess):
         return st.builds(hint, **{name: strategy_of(h) for name, h in typing.get_type_hints(hint).items()})
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:

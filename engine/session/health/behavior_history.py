@@ -12,6 +12,7 @@ from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
+    EpisodeGroup,
     EpisodesFinished,
     Event,
     HyperparametersReported,
@@ -46,7 +47,7 @@ class Returns:
     deviations: deque[float] = field(default_factory=lambda: deque(maxlen=DEVIATIONS_KEPT))
     _num_episodes: int = 0
 
-    def add(self, event: EpisodesFinished, is_untrained: bool) -> None:
+    def add(self, event: EpisodesFinished | EpisodeGroup, is_untrained: bool) -> None:
         """Count episodes; a mean that is not finite is ignored. is_untrained: there was no update before."""
         if event.count < 1 or not math.isfinite(event.mean_return):
             return
@@ -173,9 +174,7 @@ class BehaviorHistory:
             case ProgressReported():
                 self._progress(event)
             case EpisodesFinished():
-                self.returns.add(event, self.num_updates == 0)
-                self.lowest_return = min(self.lowest_return, event.min_return)
-                self.highest_return = max(self.highest_return, event.max_return)
+                self._episodes(event)
             case LessonChanged():  # returns of another task do not count, nor of episodes that each agent began in it
                 ignored = [RecentEpisodes(num_ignored=self.num_agents) for _ in range(2)]
                 self.returns = Returns(episodes=ignored[0], latest=ignored[1])
@@ -184,6 +183,12 @@ class BehaviorHistory:
                 self.num_summaries, self.summary_step = self.num_summaries + 1, event.step
                 if event.std_return is not None and math.isfinite(event.std_return):
                     self.returns.add_deviation(event.std_return, self.num_summaries <= WARM_UP)
+
+    def _episodes(self, event: EpisodesFinished) -> None:
+        for group in event.in_groups():
+            self.returns.add(group, self.num_updates == 0)
+        self.lowest_return = min(self.lowest_return, event.min_return)
+        self.highest_return = max(self.highest_return, event.max_return)
 
     def _progress(self, event: ProgressReported) -> None:
         has_advanced = (event.step, event.sampled, event.num_updates) != (self.step, self.sampled, self.num_updates)
