@@ -52,6 +52,16 @@ async def test_screen_without_unicode() -> None:
         assert text.isascii()
 
 
+@pytest.mark.parametrize("is_ascii", [False, True])
+async def test_the_overview_has_them_in_its_one_line_at_80x24(is_ascii: bool) -> None:
+    async with Driven(machine(2), (80, 24), is_ascii=is_ascii) as screen:
+        text = await screen.text()
+        row = next(row for row in text.splitlines() if "gpu0" in row)
+        assert "31G/139G" in row
+        assert "cpu" in row
+        assert "402G free" in row
+
+
 async def test_click_on_any_line_of_a_block_chooses_it() -> None:
     async with Driven(machine(2), (120, 40), opened="devices") as screen:
         rows = (await screen.text()).splitlines()
