@@ -21,7 +21,7 @@ from rl_tui.engine.session.bus import Session, Subscription
 from rl_tui.engine.session.messages import Command, Envelope, SaveCheckpoint, Stop
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.session.watching import Unwatchable, Watching
-from rl_tui.tui.drawing.glyphs import ASCII, Colors, glyphs_for
+from rl_tui.tui.drawing.glyphs import ASCII, Colors, glyphs_for, is_monochrome
 from rl_tui.tui.drawing.lines import Tone
 from rl_tui.tui.drawing.pacing import FRAME_BYTES, LOCAL_SECONDS, REMOTE_FRAME_BYTES, REMOTE_SECONDS, Pace
 from rl_tui.tui.drawing.painting import PatchUpdate, exact_console, is_behind
@@ -174,6 +174,7 @@ class TrainerApp(FailingApp[ExitReason]):
         self._first_keys = FirstKeys(preferences, keymap)
         self._requested_theme, self._opened = theme, opened
         self._prioritize_ui, self._has_title = prioritize_ui, title
+        self.no_color = self.no_color or is_monochrome(os.environ)
         self._colors: Colors = "" if self.no_color else self.console.color_system or ""  # type: ignore[assignment]
         self.animation_level = "none"
         self.console = exact_console(self.console)

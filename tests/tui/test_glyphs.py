@@ -17,6 +17,8 @@ from rl_tui.tui.drawing.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
         ({"LC_ALL": "C", "LANG": "en_US.UTF-8"}, ASCII),
         ({"LC_ALL": "", "LC_CTYPE": "en_US.ISO-8859-1"}, ASCII),
         ({"LANG": "en_US.UTF-8", "TERM": "linux"}, ASCII),
+        ({"LANG": "en_US.UTF-8", "TERM": "vt100"}, ASCII),
+        ({"LANG": "en_US.UTF-8", "TERM": "xterm-256color"}, UNICODE),
     ],
 )
 def test_they_follow_locale_and_terminal(environment: dict[str, str], glyphs: Glyphs) -> None:

@@ -191,8 +191,9 @@ async def test_a_terminal_of_16_colors_gets_its_own() -> None:
 
 
 @pytest.mark.parametrize("name", THEMES)
-async def test_no_color_means_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "")
+@pytest.mark.parametrize("variable", [("NO_COLOR", ""), ("TERM", "vt100")])
+async def test_no_color_means_none(name: str, variable: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(*variable)
     view = scenes.healthy(3).view()
     app = TrainerApp(FakeSession(), view, clock=lambda: view.now, theme=name)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -102,9 +103,14 @@ ASCII = Glyphs(
 
 def glyphs_for(environment: Mapping[str, str], is_ascii: bool = False) -> Glyphs:
     """The symbols that the terminal can show, by its environment variables."""
-    if is_ascii or environment.get("TERM") == "linux":  # the console's font has no braille
+    if is_ascii or environment.get("TERM") == "linux" or is_monochrome(environment):  # their fonts have no braille
         return ASCII
     names = (environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
     locale_name = next((name for name in names if name), "")
     has_unicode = "utf8" in locale_name.lower().replace("-", "") or (not locale_name and sys.flags.utf8_mode == 1)
     return UNICODE if has_unicode else ASCII
+
+
+def is_monochrome(environment: Mapping[str, str]) -> bool:
+    """Whether the terminal is one of DEC's (vt100, vt220), which have neither colors nor Unicode."""
+    return re.fullmatch(r"vt\d{2,3}(-.*)?", environment.get("TERM", "")) is not None
