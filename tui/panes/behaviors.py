@@ -25,7 +25,7 @@ ELO = "Self-play/ELO"
 NAME_WIDTH = 24
 MARKER_WIDTH = 5
 STATE_WIDTH = 10
-LONGEST_SPARKLINE = 40
+LEAST_SPARKLINE, LONGEST_SPARKLINE = 4, 40  # a shorter one shows no trend
 AWAITED_SECONDS = 3.0  # without a step, after which that is worth a word
 
 
@@ -168,13 +168,16 @@ def fit_columns(width: int, longest_name: int, possible: Sequence[Column]) -> Ta
     room = width - MARKER_WIDTH - name_width - STATE_WIDTH - 4  # 4: the trend's sign and the blanks around it
     chosen: list[str] = []
     for column in possible:
-        if room - (column.width + 1) < (2 if len(chosen) < 3 else 10 if len(chosen) < 5 else 18):
+        if room - (column.width + 1) < (
+            2 if len(chosen) < 2 else 6 if len(chosen) < 3 else 10 if len(chosen) < 5 else 18
+        ):
             break
         chosen.append(column.title)
         room -= column.width + 1
     columns = tuple(c for title in COLUMN_ORDER for c in possible if c.title == title and title in chosen)
     grown = min(max(longest_name - name_width, 0), max(0, room - LONGEST_SPARKLINE))
-    return TableLayout(name_width + grown, columns, max(0, min(room - grown - 2, LONGEST_SPARKLINE)))
+    sparkline_width = min(room - grown - 2, LONGEST_SPARKLINE)
+    return TableLayout(name_width + grown, columns, sparkline_width if sparkline_width >= LEAST_SPARKLINE else 0)
 
 
 def header(layout: TableLayout) -> Line:
