@@ -325,7 +325,7 @@ def test_another_lesson_is_another_task():
     story.publish(LessonChanged("Walker", story.step, "hills", 2, 3))
     for mean in (60.0, 50.0, 55.0, 70.0):
         story.summary(mean=mean)
-    assert story.warnings == []
+    assert "return_drop" not in story.open
 
 
 def test_lesson_that_another_behavior_has_ended_is_another_task_too():
@@ -335,7 +335,7 @@ def test_lesson_that_another_behavior_has_ended_is_another_task_too():
     story.publish(LessonChanged("Crawler", 100, "hills", 2, 3))
     for mean in (60.0, 50.0, 55.0, 70.0):
         story.summary(mean=mean)
-    assert story.warnings == []
+    assert "return_drop" not in story.open
 
 
 def test_episodes_that_each_agent_began_before_a_lesson_do_not_count_in_it():
@@ -347,10 +347,49 @@ def test_episodes_that_each_agent_began_before_a_lesson_do_not_count_in_it():
         story.summary(mean=mean, episodes=50)
     for mean in (60.0, 50.0, 55.0, 70.0):
         story.summary(mean=mean)
-    assert story.warnings == []
+    assert "return_drop" not in story.open
 
 
 # ------------------------------------------------------------------------------------------------------ of a trainer
+
+
+def lesson(story, before, after, std=10.0):
+    """A lesson in which the returns are as given, after one of `before`; what is raised or cleared in it."""
+    for mean in before:
+        story.summary(mean=mean, std=std)
+    new = story.publish(LessonChanged("Walker", story.step, "hills", 2, 3, "steep"))
+    return new + [warning for mean in after for warning in story.summary(mean=mean, std=std)]
+
+
+def test_return_that_falls_at_a_lesson_and_stays_low_is_a_warning_until_it_rises():
+    story = Story()
+    warning = only(lesson(story, (20.0, 400.0, 410.0), (60.0, 50.0, 60.0, 55.0)))
+    assert warning.kind == "lesson_drop"
+    assert "lesson 2 of hills (steep)" in warning.message
+    assert numbers(warning.message) == ["55", "2", "410"]
+    assert "min_lesson_length" in warning.advice
+    assert story.summary(mean=58.0) == []
+    assert story.summary(mean=90.0) == [WarningCleared("lesson_drop", "Walker")]
+
+
+def test_next_lesson_ends_the_warning_about_the_one_before():
+    story = Story()
+    lesson(story, (20.0, 400.0, 410.0), (60.0, 50.0, 60.0, 55.0))
+    assert lesson(story, (), (56.0, 54.0, 55.0, 55.0)) == [WarningCleared("lesson_drop", "Walker")]
+
+
+@pytest.mark.parametrize(
+    ("after", "std"),
+    [
+        ((395.0, 390.0, 395.0, 390.0, 385.0), 100.0),  # within the spread of episodes
+        ((380.0, 375.0, 370.0, 375.0, 375.0), 1.0),  # by less than a tenth
+        ((60.0, 120.0, 200.0, 250.0, 300.0), 10.0),  # it rises
+        ((500.0, 510.0, 505.0, 500.0, 505.0), 10.0),  # it is better
+        ((60.0, 55.0, 60.0), 10.0),  # not for long
+    ],
+)
+def test_return_that_hardly_falls_at_a_lesson_or_rises_in_it_is_no_warning(after, std):
+    assert lesson(Story(), (390.0, 400.0, 410.0, 405.0), after, std) == []
 
 
 class LowEntropy:

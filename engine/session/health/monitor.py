@@ -18,6 +18,7 @@ from rl_tui.engine.session.health.learning import (
     ReturnDrop,
     ValueLossExplosion,
 )
+from rl_tui.engine.session.health.lessons import LessonDrop
 from rl_tui.engine.session.health.machine import (
     DiskFilling,
     DiskNearlyFull,
@@ -64,6 +65,7 @@ COMMON_RULES: Mapping[str, Callable[[], Rule]] = {  # by kind of warning
     "loss_not_finite": LossNotFinite,
     "value_loss_explosion": ValueLossExplosion,
     "return_drop": ReturnDrop,
+    "lesson_drop": LessonDrop,
     "same_returns": SameReturns,
     "no_improvement": NoImprovement,
     "does_nothing": DoesNothing,

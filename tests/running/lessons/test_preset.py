@@ -20,11 +20,17 @@ from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.deadline import DEADLINE_SECONDS
 
 PRESET = Path(__file__).parents[3] / "config/ppo/LineLessons.yaml"
+LESSON = "environment_parameters.length.curriculum.{}.completion_criteria.min_lesson_length"
+SHORT = {  # the same lessons in a second: the preset's are long enough to be watched
+    "behaviors.Walker.max_steps": 30000,
+    "behaviors.Walker.summary_freq": 2000,
+    **{LESSON.format(at): 100 for at in range(3)},
+}
 
 
 def preset(folder: Path) -> RunConfig:
     where = {"checkpoint_settings.results_dir": str(folder), "checkpoint_settings.run_id": "run"}
-    return load_config(PRESET, {**where, "env_settings.seed": 1, "torch_settings.device": "cpu"})
+    return load_config(PRESET, {**SHORT, **where, "env_settings.seed": 1, "torch_settings.device": "cpu"})
 
 
 def trained(config: RunConfig) -> tuple[float, list[int]]:
@@ -38,6 +44,19 @@ def trained(config: RunConfig) -> tuple[float, list[int]]:
     returns = [event.mean_return for event in events if isinstance(event, MetricsReported)]
     assert returns[-1] is not None
     return returns[-1], [event.lesson for event in events if isinstance(event, LessonChanged)]
+
+
+def test_preset_is_long_enough_to_be_watched() -> None:
+    """At 50,000 steps a second, more than such a small network makes, it takes more than 20 seconds; episodes of a
+    good policy fill the first three lessons for about a third of that."""
+    config = load_config(PRESET)
+    steps = config.behaviors["Walker"].max_steps
+    assert steps / 50_000 > 20
+    assert config.environment_parameters is not None
+    lessons = config.environment_parameters["length"].curriculum[:-1]  # type: ignore[union-attr]
+    least = [lesson.value * lesson.completion_criteria.min_lesson_length for lesson in lessons]
+    assert steps / 2 > sum(least) > steps / 4
+    assert min(least) > steps / 20
 
 
 @pytest.mark.slow
@@ -54,7 +73,8 @@ def test_lessons_teach_what_a_beginner_cannot_learn(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_killed_run_continues_at_its_lesson(tmp_path: Path) -> None:
-    settings = ["behaviors.Walker.checkpoint_interval=500", "behaviors.Walker.max_steps=1e6"]
+    settings = ["behaviors.Walker.checkpoint_interval=500"]
+    settings += [f"{key}={value}" for key, value in {**SHORT, "behaviors.Walker.max_steps": "1e6"}.items()]
     words = [sys.executable, "-m", "rl_tui", str(PRESET), "--no-ui", "--run-id", "run", "--seed", "1"]
     words += [word for setting in settings for word in ("--set", setting)]
     lesson, step = killed_after_a_lesson(words, tmp_path)
