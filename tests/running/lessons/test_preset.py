@@ -20,17 +20,23 @@ from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.deadline import DEADLINE_SECONDS
 
 PRESET = Path(__file__).parents[3] / "config/ppo/LineLessons.yaml"
-LESSON = "environment_parameters.length.curriculum.{}.completion_criteria.min_lesson_length"
-SHORT = {  # the same lessons in a second: the preset's are long enough to be watched
-    "behaviors.Walker.max_steps": 30000,
-    "behaviors.Walker.summary_freq": 2000,
-    **{LESSON.format(at): 100 for at in range(3)},
-}
+SHORT = {"behaviors.Walker.max_steps": 30000, "behaviors.Walker.summary_freq": 2000}
+
+
+def short_lessons(folder: Path) -> Path:
+    """A file with the preset's lessons that end after a hundred episodes: its own are long enough to be watched."""
+    folder.mkdir(exist_ok=True)
+    text, count = re.subn(r"min_lesson_length: \d+", "min_lesson_length: 100", PRESET.read_text())
+    assert count == 3
+    (folder / "lessons.yaml").write_text(text)
+    return folder / "lessons.yaml"
 
 
 def preset(folder: Path) -> RunConfig:
     where = {"checkpoint_settings.results_dir": str(folder), "checkpoint_settings.run_id": "run"}
-    return load_config(PRESET, {**SHORT, **where, "env_settings.seed": 1, "torch_settings.device": "cpu"})
+    return load_config(
+        short_lessons(folder), {**SHORT, **where, "env_settings.seed": 1, "torch_settings.device": "cpu"}
+    )
 
 
 def trained(config: RunConfig) -> tuple[float, list[int]]:
@@ -75,7 +81,7 @@ def test_lessons_teach_what_a_beginner_cannot_learn(tmp_path: Path) -> None:
 def test_a_killed_run_continues_at_its_lesson(tmp_path: Path) -> None:
     settings = ["behaviors.Walker.checkpoint_interval=500"]
     settings += [f"{key}={value}" for key, value in {**SHORT, "behaviors.Walker.max_steps": "1e6"}.items()]
-    words = [sys.executable, "-m", "rl_tui", str(PRESET), "--no-ui", "--run-id", "run", "--seed", "1"]
+    words = [sys.executable, "-m", "rl_tui", str(short_lessons(tmp_path)), "--no-ui", "--run-id", "run", "--seed", "1"]
     words += [word for setting in settings for word in ("--set", setting)]
     lesson, step = killed_after_a_lesson(words, tmp_path)
     longer = ["--resume", "--set", f"behaviors.Walker.max_steps={step + 200}"]
