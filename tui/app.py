@@ -24,7 +24,7 @@ from rl_tui.engine.session.watching import Unwatchable, Watching
 from rl_tui.tui.drawing.glyphs import ASCII, Colors, glyphs_for, is_monochrome
 from rl_tui.tui.drawing.lines import Tone
 from rl_tui.tui.drawing.pacing import FRAME_BYTES, LOCAL_SECONDS, REMOTE_FRAME_BYTES, REMOTE_SECONDS, Pace
-from rl_tui.tui.drawing.painting import PatchUpdate, exact_console, is_behind
+from rl_tui.tui.drawing.painting import PatchUpdate, exact_console
 from rl_tui.tui.drawing.themes import Themes
 from rl_tui.tui.keys.keymap import Keymap, bindings
 from rl_tui.tui.keys.user_keys import UserKeys
@@ -140,7 +140,7 @@ class TrainerApp(FailingApp[ExitReason]):
                 self,
                 self._frame,
                 REMOTE_FRAME_BYTES if is_remote else FRAME_BYTES,
-                may_paint=lambda: self._frozen is None,
+                may_paint=lambda: self._frozen is None and not self._painter.is_behind,
                 is_training=lambda: self.view.state in ("starting", "training"),
             ),
             runs=runs,
@@ -209,6 +209,18 @@ class TrainerApp(FailingApp[ExitReason]):
         """Something else may have written to the terminal: all of it is written again."""
         self._painter.forget()
 
+    def take_terminal(self) -> None:
+        """It is turned on, and all of it is written."""
+        self._painter.begin()
+
+    def on_terminal_answer(self, now: float) -> None:
+        """What may be written now is; first what a key waits for."""
+        self._painter.on_answer(now)
+        self._pace.measured(self._painter.line.is_slow, self._painter.line.busy_seconds)
+        if self._is_picture_due and self.screen_stack:
+            self.redraw()
+        self._painter.write()
+
     def push_screen(self, *arguments: Any, **named: Any) -> Any:  # as Textual has it, with its overloads
         """As in Textual; the new screen is written once it is drawn as a whole."""
         self._painter.hold()
@@ -243,6 +255,7 @@ class TrainerApp(FailingApp[ExitReason]):
         if isinstance(event, events.InputEvent) and self._was_pressed_before_stop(event):
             return
         if isinstance(event, events.Key):
+            self._painter.on_key()
             if self._prioritize_ui is not None:
                 self._prioritize_ui(ANSWER_SECONDS)
             if not isinstance(self.focused, Input):
@@ -332,8 +345,9 @@ class TrainerApp(FailingApp[ExitReason]):
         self._alerts.show(now)
         self._show_title(now)
         if must_draw or has_news or self._pace.is_due(now):
-            if is_behind(self):
-                self._pace.skipped(now)
+            if self._painter.is_behind:
+                if not self._painter.line.answers:
+                    self._pace.skipped(now)
             else:
                 self.redraw()
         self._painter.write()
@@ -342,7 +356,7 @@ class TrainerApp(FailingApp[ExitReason]):
             self._follow_up.pause()
 
     def _show_title(self, now: float) -> None:
-        if self._has_title and self.terminal is not None and not is_behind(self):
+        if self._has_title and self.terminal is not None and not self._painter.is_behind:
             self.terminal.show_title(title_of(self._frozen or self.view, self._config_name), now)
 
     def _warn(self, problems: Sequence[str]) -> None:
@@ -389,7 +403,7 @@ class TrainerApp(FailingApp[ExitReason]):
 
         What is behind a dialog is not updated, since all of it would be painted.
         """
-        self._is_picture_due = is_behind(self)
+        self._is_picture_due = self._painter.is_behind
         if self._is_picture_due:
             self._poll_sooner()
             return

@@ -67,8 +67,11 @@ class FailingApp(App[Result]):
     def show_update(self, sequences: str) -> None:
         """Text and escape sequences that change the picture: those that Textual would write."""
 
-    def forget_terminal(self) -> None:
-        """The terminal shows something else."""
+    def take_terminal(self) -> None:
+        """The terminal is turned on."""
+
+    def on_terminal_answer(self, now: float) -> None:
+        """The terminal has answered a query at the time `now`, of `time.monotonic`."""
 
     def _display(self, screen: Screen[Any], renderable: object) -> None:
         if not isinstance(renderable, CompositorUpdate) or self._batch_count or not self.is_running or self.is_headless:
@@ -122,12 +125,14 @@ class OpenDriver(LinuxDriver):
         if self._writer_thread is not None:
             self._writer_thread._queue.maxsize = 0
 
-    def drop_unwritten(self) -> None:
-        """What waits to be written never is."""
+    def drop_unwritten(self) -> list[str | None]:
+        """What waits to be written never is; returns it."""
+        dropped: list[str | None] = []
         if self._writer_thread is not None:
             with contextlib.suppress(queue.Empty):
                 while True:
-                    self._writer_thread._queue.get_nowait()
+                    dropped.append(self._writer_thread._queue.get_nowait())
+        return dropped
 
     def detach_key_thread(self) -> threading.Thread | None:
         """The thread that reads keys; there is none for the driver from now on."""

@@ -74,6 +74,12 @@ def test_arrows_and_function_keys_are_whole_however_a_slow_link_cuts_them(sequen
     assert read(sequence[:2], sequence[2:], gap=0.3) == whole
 
 
+def test_the_answer_to_a_query_is_no_key_however_it_is_cut() -> None:
+    for cut in range(5):
+        assert read("\x1b[0n"[:cut], "\x1b[0n"[cut:], gap=0.01) == ["Answered"]
+    assert read("p\x1b[0nq") == ["p", "Answered", "q"]
+
+
 def test_an_unknown_report_of_the_terminal_is_no_key() -> None:
     assert read("\x1b[?62;4;52cp") == ["p"]
     assert read("\x1b[?62;4", "p") == []

@@ -44,7 +44,7 @@ def test_a_line_that_is_behind_twice_running_is_slow_until_it_keeps_up() -> None
     assert pace.notes(100.4) == ()
     pace.skipped(100.6)
     assert pace.interval(100.7) == 1.0
-    assert pace.notes(100.7) == ("link slow, 1 Hz",)
+    assert pace.notes(100.7) == ("link slow",)
     assert not pace.is_due(100.8)
     assert pace.is_due(101.0)
     pace.drew(105.0, 0.0)
@@ -58,6 +58,16 @@ def test_being_behind_now_and_then_is_not_slow() -> None:
     for second in range(0, 60, 3):
         pace.skipped(float(second))
         assert not pace.is_slow(second + 0.1)
+
+
+def test_a_line_that_was_measured_is_left_half_free() -> None:
+    pace = Pace(0.25)
+    pace.measured(False, 3.0)
+    assert pace.interval(0.0) == 0.25
+    for seconds, interval in ((0.1, 1.0), (0.9, 1.8), (30.0, 4.0)):
+        pace.measured(True, seconds)
+        assert pace.interval(0.0) == interval
+        assert pace.notes(0.0) == ("link slow",)
 
 
 @pytest.mark.parametrize(("connection", "seconds"), [(None, 0.25), ("10.0.0.1 1 10.0.0.2 22", 0.5)])

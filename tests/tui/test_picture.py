@@ -76,6 +76,30 @@ def test_one_after_the_other_gives_the_picture_of_all_at_once(pictures: list[lis
     assert ours.cells() == theirs.cells()
 
 
+@given(PICTURES, st.integers(1, 60))
+def test_parts_of_a_picture_give_all_of_it(pictures: list[list[tuple[int, int, str, str]]], most: int) -> None:
+    whole, parted, ours, theirs = Picture(WIDTH, HEIGHT), Picture(WIDTH, HEIGHT), Terminal(), Terminal()
+    for drawn in map(plain, pictures):
+        for picture in (whole, parted):
+            picture.draw(sequences_of(drawn))
+        theirs.feed(whole.difference())
+        ours.feed(parted.difference(most))  # the rest is overtaken by the next picture
+    while parted.is_due:
+        ours.feed(parted.difference(most))
+    assert ours.cells() == theirs.cells()
+
+
+def test_what_answers_a_key_is_written_before_what_waits() -> None:
+    picture = Picture(WIDTH, HEIGHT)
+    picture.difference()
+    picture.draw(sequences_of([(0, y, "", "old") for y in range(HEIGHT)]))
+    assert picture.difference(1) == "\x1b[1Hold"
+    picture.on_key()
+    picture.draw(sequences_of([(0, 2, "", "new")]))
+    assert picture.difference(1) == "\x1b[3Hnew"
+    assert picture.difference() == "\x1b[2Hold\x1b[4Hold"
+
+
 def test_nothing_is_written_that_the_terminal_shows_already() -> None:
     picture = Picture(WIDTH, HEIGHT)
     picture.draw("\x1b[1;1H\x1b[38;5;75mreturn 12.5\x1b[0m")

@@ -17,6 +17,7 @@ import pytest
 
 from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
+from tests.slow_line import SlowLine
 
 LIVE = Path(__file__).parent / "live.py"
 MODE_CHANGE = rb"\x1b\[(?:\?(\d+)([hl])|([<>])(\d*)u)"  # a mode set or reset; the kitty keyboard pushed or popped
@@ -362,13 +363,41 @@ def test_on_a_slow_line_a_key_is_answered(tmp_path: Path) -> None:
             live.terminal.wait_for("Keys for", absent=True)
 
 
+@pytest.mark.parametrize("rate", [2_000, again(10_000)])
+def test_on_a_slow_line_little_is_on_its_way_and_a_key_is_answered_before_it(tmp_path: Path, rate: int) -> None:
+    words = [sys.executable, "-W", "error", str(LIVE), "--report", str(tmp_path / "report.json")]
+    with SlowLine(words, (80, 24), folder=tmp_path, rate=rate, delay=0.2) as line:
+        line.wait_for("q quit")
+        for key, heading in {"k": "Checkpoints of", "l": "▸ Log", "Y": "▸ Configuration", "?": "Keys for"}.items():
+            line.press(key)
+            line.wait_for(heading)
+            before = len(line.raw)
+            line.press("escape")  # while the rest of the screen is on its way
+            line.wait_for(heading, absent=True)
+            assert len(line.raw) - before <= 1.5 * rate + 2048
+        assert line.most_kept <= 2048 + 0.9 * rate
+        for key, question in {"q": "Leave", "k": "Stop without saving"}.items():
+            line.press(key)
+            line.wait_for(question)
+        line.press("y")
+        line.wait()
+        assert line.num_late == 0
+
+
+@pytest.mark.slow
+def test_the_state_line_says_that_the_line_is_slow(tmp_path: Path) -> None:
+    words = [sys.executable, "-W", "error", str(LIVE)]
+    with SlowLine(words, (120, 40), folder=tmp_path, rate=2_000, delay=0.2) as line:
+        line.wait_for("link slow")
+
+
 def test_a_burst_of_keys_does_not_pile_up_pictures(tmp_path: Path) -> None:
     """Each key changes the picture, and a key pressed after them is not answered after as many pictures.
 
     There is one a second besides, whatever the keys do.
     """
     with LiveScreen(tmp_path, "--slow-seconds", "10", bytes_per_second=10_000) as live:
-        live.terminal.wait_for("link slow, 1 Hz")
+        live.terminal.wait_for("link slow")
         before = len(live.terminal.raw)
         for _ in range(20):
             live.terminal.press("down", "up")

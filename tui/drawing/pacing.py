@@ -5,6 +5,9 @@ from __future__ import annotations
 SHARE = 0.015  # of one core, and of the interpreter's lock, for drawing; with everything else it is 2 %
 LOCAL_SECONDS, REMOTE_SECONDS = 0.25, 0.5  # from one drawing to the next at least
 LONGEST_SECONDS = 1.0  # a slower screen seems to hang; also the interval on a slow link
+LINK_SLOW = "link slow"
+LINE_SHARE = 0.5  # of a slow line's time, so that a key finds it free
+LONGEST_SLOW_SECONDS = 4.0
 SLOW_SECONDS = 10.0  # how long a link counts as slow after the last picture that was late
 SMOOTHING = 0.7  # weight of the costs before, so that one slow drawing changes little
 
@@ -18,11 +21,12 @@ class Pace:
         self._drawn_at = -LONGEST_SECONDS
         self._cpu: float | None = None
         self._skipped_at = self._slow_until = float("-inf")
+        self._is_slow, self._line_seconds = False, 0.0
 
     def interval(self, now: float) -> float:
         """The time from one drawing to the next."""
         if self.is_slow(now):
-            return LONGEST_SECONDS
+            return max(LONGEST_SECONDS, min(self._line_seconds / LINE_SHARE, LONGEST_SLOW_SECONDS))
         return min(LONGEST_SECONDS, max(self.usual, self._cost / SHARE))
 
     def is_due(self, now: float) -> bool:
@@ -36,6 +40,10 @@ class Pace:
             self._cost = SMOOTHING * self._cost + (1 - SMOOTHING) * used
         self._cpu, self._drawn_at = cpu, now
 
+    def measured(self, is_slow: bool, line_seconds: float) -> None:
+        """The terminal says what it has taken. line_seconds: how long the last picture was on its way."""
+        self._is_slow, self._line_seconds = is_slow, line_seconds
+
     def skipped(self, now: float) -> None:
         """It was time to draw, but the last picture was not written yet; twice in a row, the link is slow."""
         since = now - self._skipped_at
@@ -47,11 +55,11 @@ class Pace:
 
     def is_slow(self, now: float) -> bool:
         """Whether the link is too slow for the usual interval."""
-        return now < self._slow_until
+        return self._is_slow or now < self._slow_until
 
     def notes(self, now: float) -> tuple[str, ...]:
         """Words for the state line."""
-        return (f"link slow, {1 / LONGEST_SECONDS:.0f} Hz",) if self.is_slow(now) else ()
+        return (LINK_SLOW,) if self.is_slow(now) else ()
 
 
 FRAME_SECONDS = 0.05  # from one picture of a watched play to the next at least

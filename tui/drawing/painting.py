@@ -7,13 +7,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rich.console import COLOR_SYSTEMS, Console
 from rich.style import Style
-from textual.app import App
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from rl_tui.tui.textual_private import CompositorUpdate, num_unwritten, visible_widgets
+from rl_tui.tui.textual_private import CompositorUpdate, visible_widgets
 
 Spot: TypeAlias = tuple[Region, Region]  # where a widget is, and the part of the terminal that it may paint
 
@@ -40,11 +39,6 @@ class PatchUpdate(CompositorUpdate):
 def spots(screen: Screen[Any]) -> Mapping[Widget, Spot]:
     """Where each visible widget was laid out last."""
     return visible_widgets(screen)
-
-
-def is_behind(app: App[Any]) -> bool:
-    """Whether pictures wait to be written, because the terminal is slow."""
-    return num_unwritten(app) > 0
 
 
 def styled(text: str, style: Style, console: Console) -> str:

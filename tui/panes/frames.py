@@ -9,7 +9,7 @@ from typing import Any
 from textual.app import App
 
 from rl_tui.tui.drawing.pacing import FramePace
-from rl_tui.tui.drawing.painting import PatchUpdate, is_behind, spots
+from rl_tui.tui.drawing.painting import PatchUpdate, spots
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.textual_private import paint
 
@@ -38,7 +38,7 @@ class Frames:
     @property
     def is_ready(self) -> bool:
         """Whether the terminal has taken the last picture, and the next one is wanted."""
-        return self._may_paint() and not is_behind(self._app)
+        return self._may_paint()
 
     def paint(self, panes: Sequence[Pane]) -> None:
         """These panes of the screen on top are up to date."""

@@ -8,6 +8,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line, state_tone
+from rl_tui.tui.drawing.pacing import LINK_SLOW
 from rl_tui.tui.drawing.text import count, duration, fit, left, percent, right, size, time_of_day
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.behaviors import awaited_words
@@ -19,6 +20,7 @@ STALE_SECONDS = 5.0  # the engine samples devices every second, so this much sil
 BAR_CELLS = 10
 DONE_CELLS = 6  # " 100% "
 NARROWEST_NAME = 8
+LAST_RANK = 8
 LONGEST_TITLE_NAME = 40  # cells: the tab of a terminal has less
 CROWDED = 120  # columns below which the parts stand nearer together
 
@@ -63,7 +65,7 @@ def state_line(frame: Frame, width: int) -> Line:
     parts += [_said(2, "warning", *(f"{glyphs.warning} {words}" for words in alarm)) for alarm in _alarms(frame)]
     parts += [_said(2, "wait", *(f"{glyphs.waiting} {words}" for words in forms)) for forms in _waits(frame)]
     parts += _figures(frame)
-    parts += [_said(7, "accent", note) for note in frame.notes]
+    parts += [_said(LAST_RANK if note == LINK_SLOW else 7, "accent", note) for note in frame.notes]
     share = share_done(view)
     done = line(f" {percent(share, 1.0):3}% ") if share is not None and cells(state) + DONE_CELLS < width else ()
     gap = 2 if width < CROWDED else 3
@@ -77,19 +79,24 @@ def state_line(frame: Frame, width: int) -> Line:
 
 
 def arranged(parts: list[Part], width: int, gap: int) -> Line:
-    """The parts in their order: each short before any is long, and the more important before the less."""
+    """The parts in their order: each short before any is long, and the more important before the less.
+
+    One of LAST_RANK shortens no other.
+    """
     by_rank = sorted(range(len(parts)), key=lambda at: parts[at].rank)
+    last = [at for at in by_rank if parts[at].rank == LAST_RANK]
     chosen: dict[int, Line] = {}
     room = width + gap
-    for at in by_rank:
-        shortest = parts[at].forms[-1]
-        if cells(shortest) + gap <= room:
-            chosen[at] = shortest
-            room -= cells(shortest) + gap
-    for at in filter(chosen.__contains__, by_rank):
-        spare = room + cells(chosen[at])
-        chosen[at] = next(form for form in parts[at].forms if cells(form) <= spare)
-        room = spare - cells(chosen[at])
+    for group in (by_rank[: len(by_rank) - len(last)], last):
+        for at in group:
+            shortest = parts[at].forms[-1]
+            if cells(shortest) + gap <= room:
+                chosen[at] = shortest
+                room -= cells(shortest) + gap
+        for at in filter(chosen.__contains__, group):
+            spare = room + cells(chosen[at])
+            chosen[at] = next(form for form in parts[at].forms if cells(form) <= spare)
+            room = spare - cells(chosen[at])
     return tuple(span for at in sorted(chosen) for span in (Span(" " * gap), *chosen[at]))[1:]
 
 

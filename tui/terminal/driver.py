@@ -16,7 +16,8 @@ from typing import Any
 from textual.app import App
 
 from rl_tui.engine.process.vital_signs import SIGNS
-from rl_tui.tui.terminal.keyboard import Keyboard
+from rl_tui.tui.terminal.flow import QUERY
+from rl_tui.tui.terminal.keyboard import Answered, Keyboard
 from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE, title_sequence
 from rl_tui.tui.terminal.signals import restore_signals
 from rl_tui.tui.terminal.streams import open_without_waiting
@@ -27,6 +28,7 @@ LEAVE_SECONDS = 2.0  # how long leaving waits for a terminal that accepts nothin
 FLUSH_SECONDS = 0.05
 KEY_MILLISECONDS = 50  # from one poll for keys to the next
 READ_BYTES = 4096
+ANSWER_SECONDS = 1.0  # how long leaving waits for answers, which the shell would otherwise take for keys
 FOREGROUND_SECONDS = 0.2  # from one check whether the terminal is ours to the next
 SIGNALS = (signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH)  # Textual's driver handles them and does not restore them
 
@@ -44,6 +46,7 @@ class TerminalDriver(OpenDriver):
         self._title, self._titled_at = "", float("-inf")
         self._is_wanted = False
         self._was_continued = False
+        self._num_asked = self._num_answers = 0
         self._next_try: asyncio.TimerHandle | None = None
         self._former = {number: signal.getsignal(number) for number in SIGNALS}
         super().__init__(app, debug=debug, mouse=mouse, size=size)
@@ -92,6 +95,7 @@ class TerminalDriver(OpenDriver):
         """Write `data` while the terminal shows the screen."""
         if self.is_writing:
             super().write(data)
+            self._num_asked += data == QUERY
 
     def show_title(self, title: str, now: float) -> None:
         """Set the window's title until the screen is off; one that comes too soon after another is dropped."""
@@ -125,19 +129,34 @@ class TerminalDriver(OpenDriver):
             self.app.call_later(fail, self.app, error)
 
     def _read_keys(self, keys: int) -> None:
-        """Between a poll and the read, the shell may have taken what there was."""
+        """Between a poll and the read, the shell may have taken what there was.
+
+        At the end, wait for answers of a terminal that gives them.
+        """
         keyboard, decoder = Keyboard(), codecs.getincrementaldecoder("utf-8")(errors="replace")
         poll = select.poll()
         poll.register(self.fileno, select.POLLIN)
-        while not self.exit_event.is_set():
+        wait_until = float("inf")
+        while not self.exit_event.is_set() or (self._awaits_answers and time.monotonic() < wait_until):
+            if self.exit_event.is_set():
+                wait_until = min(wait_until, time.monotonic() + ANSWER_SECONDS)
             text = ""
             if poll.poll(KEY_MILLISECONDS):
                 try:
                     text = decoder.decode(os.read(keys, READ_BYTES))
                 except OSError:
-                    self.exit_event.wait(FOREGROUND_SECONDS)  # until it is ours again, or gone
+                    if self.exit_event.wait(FOREGROUND_SECONDS):  # until it is ours again, or gone
+                        return
             for message in keyboard.feed(text, time.monotonic()):
-                self.process_message(message)
+                if isinstance(message, Answered):
+                    self._num_answers += 1
+                    self._call_in_loop(self.app.on_terminal_answer, time.monotonic())
+                else:
+                    self.process_message(message)
+
+    @property
+    def _awaits_answers(self) -> bool:
+        return 0 < self._num_answers < self._num_asked
 
     def close(self) -> None:
         """Wait at most LEAVE_SECONDS until everything is written; then drop all but the sequences that restore."""
@@ -175,7 +194,8 @@ class TerminalDriver(OpenDriver):
             self.is_on = SIGNS.has_screen = True
             self.lift_write_limit()
             self.on_again_at = get_time()
-            self.app.forget_terminal()
+            self._num_asked = self._num_answers = 0
+            self.app.take_terminal()
             self.app.refresh(layout=True)
 
     def _turn_off(self) -> None:
@@ -183,7 +203,7 @@ class TerminalDriver(OpenDriver):
         if not self.is_on:
             return
         self.is_on = SIGNS.has_screen = False
-        self.drop_unwritten()
+        self._num_asked -= self.drop_unwritten().count(QUERY)
         if self._title:
             self._title = ""
             self.write(POP_TITLE)
@@ -202,10 +222,10 @@ class TerminalDriver(OpenDriver):
         self._was_continued = True
         self._call_in_loop(self._on_continue)
 
-    def _call_in_loop(self, call: Callable[[], object]) -> None:
-        """A signal may have interrupted code that holds a lock."""
+    def _call_in_loop(self, call: Callable[..., object], *arguments: object) -> None:
+        """A signal may have interrupted code that holds a lock; the thread that reads keys is another one."""
         if not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(call)
+            self.loop.call_soon_threadsafe(call, *arguments)
 
     def _on_stop(self) -> None:
         self.suspend(os.getpid())

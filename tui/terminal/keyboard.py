@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from textual import events
 from textual.message import Message
 
+from rl_tui.tui.terminal.flow import ANSWER
 from rl_tui.tui.textual_private import (
     ANSI_SEQUENCES_KEYS,
     BRACKETED_PASTE_END,
@@ -28,6 +29,10 @@ SEQUENCE = re.compile(
     r"|O[ -~])"  # keys in application mode
 )
 BEGINNING = re.compile(r"\x1b(?:\[(?:M[\s\S]{0,2}|\[|[0-?]*[ -/]*)|O)?")
+
+
+class Answered(Message):
+    """The terminal has read what was written before a query."""
 
 
 class Keyboard:
@@ -98,6 +103,9 @@ class Keyboard:
         """The key of a complete sequence; nothing if Textual does not know it."""
         if sequence == BRACKETED_PASTE_START:
             self._is_pasting = True
+            return
+        if sequence == ANSWER:
+            yield Answered()
             return
         yield from self._parser.feed(sequence)
         flush_parser(self._parser)

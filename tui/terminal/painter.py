@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rl_tui.tui.drawing.painting import is_behind
 from rl_tui.tui.terminal.driver import TerminalDriver
+from rl_tui.tui.terminal.flow import QUERY, Flow
 from rl_tui.tui.terminal.picture import Picture
-from rl_tui.tui.textual_private import FailingApp, driver_of, write_picture
+from rl_tui.tui.textual_private import FailingApp, driver_of, num_unwritten, write_picture
 
 HOLD_SECONDS = 0.25  # at most, from a switch of screens to its picture
+FRAME_BYTES = 24  # around a picture: its beginning and end
+FIRST_QUERY_BYTES = 150  # of the modes that are set when the screen is turned on
 
 
 class Painter:
@@ -27,6 +29,7 @@ class Painter:
         self._app, self._poll_sooner = app, poll_sooner
         self._can_erase_in_color = erases_in_color(os.environ)
         self._picture = Picture(0, 0)
+        self._flow = Flow()
         self._is_scheduled = False
         self._held_until = 0.0
 
@@ -39,6 +42,34 @@ class Painter:
     def is_held(self) -> bool:
         """Whether a screen is about to be shown."""
         return self._held_until > 0
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether nothing can be written now, because the terminal has not taken what came before."""
+        room = self._flow.room(time.monotonic())
+        return num_unwritten(self._app) > 0 if room is None else room == 0
+
+    @property
+    def line(self) -> Flow:
+        """How the line to the terminal keeps up."""
+        return self._flow
+
+    def begin(self) -> None:
+        """The terminal is turned on: nothing is known of what it shows, and of the line to it."""
+        self._flow = Flow()
+        driver = driver_of(self._app)
+        if isinstance(driver, TerminalDriver):
+            driver.write(QUERY)
+            self._flow.sent(FIRST_QUERY_BYTES, time.monotonic())
+        self.forget()
+
+    def on_answer(self, now: float) -> None:
+        """The terminal has taken the oldest part of what is on its way, at the time `now`."""
+        self._flow.answered(now)
+
+    def on_key(self) -> None:
+        """What is drawn from now on is written first."""
+        self._picture.on_key()
 
     def draw(self, sequences: str) -> None:
         """Draw what Textual would write; the difference is written after what else is being drawn."""
@@ -69,13 +100,21 @@ class Painter:
         driver = driver_of(self._app)
         if not self.is_due or not isinstance(driver, TerminalDriver) or not driver.is_on:
             return
-        if is_behind(self._app):
+        if self.is_behind:
             self._poll_sooner()
         elif time.monotonic() >= self._held_until:
             self._held_until = 0.0
-            difference = self._picture.difference()
-            if difference:
-                write_picture(self._app, difference)
+            while self._picture.is_due and (room := self._flow.room(time.monotonic())) != 0:
+                self._write_part(driver, room)
+
+    def _write_part(self, driver: TerminalDriver, most: int | None) -> None:
+        difference = self._picture.difference(most)
+        if not difference:
+            return
+        write_picture(self._app, difference)
+        if self._flow.may_ask:
+            driver.write(QUERY)
+            self._flow.sent(len(difference.encode()) + FRAME_BYTES, time.monotonic())
 
     def _write_soon(self) -> None:
         if not self._is_scheduled:

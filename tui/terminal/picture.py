@@ -41,7 +41,8 @@ class Picture:
         self._can_erase_in_color = can_erase_in_color
         self._wanted: list[Row] = [([" "] * width, [PLAIN] * width) for _ in range(height)]
         self._shown: list[Row] = []
-        self._changed: set[int] = set()  # rows that may differ
+        self._changed: dict[int, int] = {}  # rows that may differ, and how many keys were pressed before
+        self._num_keys = 0
         self.forget()
 
     @property
@@ -52,7 +53,11 @@ class Picture:
     def forget(self) -> None:
         """What the terminal shows is unknown from now on."""
         self._shown = [([UNKNOWN] * self.width, [PLAIN] * self.width) for _ in range(self.height)]
-        self._changed = set(range(self.height))
+        self._changed = dict.fromkeys(range(self.height), self._num_keys)
+
+    def on_key(self) -> None:
+        """What is drawn from now on answers a key, and is written before what is not written yet."""
+        self._num_keys += 1
 
     def draw(self, sequences: str) -> None:
         """Text with the escape sequences that place and style it, as Textual and Rich write them."""
@@ -67,15 +72,20 @@ class Picture:
                     row, _, column = token["place"].partition(";")
                     y, x = int(row) - 1, int(column) - 1
 
-    def difference(self) -> str:
-        """What makes the terminal show what was drawn; it is taken as shown from now on."""
+    def difference(self, most: int | None = None) -> str:
+        """What makes the terminal show what was drawn; it is taken as shown from now on.
+
+        most: once it has so many bytes, the other rows are left to the next one.
+        """
         pen = Pen()
-        for y in sorted(self._changed):
+        for y in sorted(self._changed, key=lambda y: (-self._changed[y], y)):
+            if most is not None and pen.num_bytes >= most:
+                break
             characters, looks = self._wanted[y]
             if self._shown[y] != self._wanted[y]:
                 self._write_row(pen, y)
                 self._shown[y] = characters.copy(), looks.copy()
-        self._changed.clear()
+            del self._changed[y]
         return pen.finished()
 
     def _put(self, x: int, y: int, text: str, look: Look) -> int:
@@ -99,7 +109,7 @@ class Picture:
                     for at in range(x, last):
                         if characters[at] == " ":
                             looks[at] = blank
-            self._changed.add(y)
+            self._changed[y] = self._num_keys
         return end
 
     def _write_row(self, pen: Pen, y: int) -> None:
@@ -155,8 +165,16 @@ class Pen:
 
     def __init__(self) -> None:
         self._parts: list[str] = []
+        self._counted = self._num_counted = 0  # bytes, of so many parts
         self._look = PLAIN
         self._x = self._y = -1
+
+    @property
+    def num_bytes(self) -> int:
+        """How long it is so far."""
+        self._counted += sum(len(part.encode()) for part in self._parts[self._num_counted :])
+        self._num_counted = len(self._parts)
+        return self._counted
 
     def move(self, x: int, y: int) -> None:
         """The cursor is on that cell."""

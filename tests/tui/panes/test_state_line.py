@@ -17,7 +17,7 @@ from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
 from tests.tui import scenes
 
-SLOW = "link slow, 1 Hz"
+SLOW = "link slow"
 
 
 def frame_of(view: RunView, *notes: str, is_frozen: bool = False, now: float = 2.0) -> Frame:
