@@ -45,11 +45,6 @@ class Flow:
         self.busy_seconds = 0.0
 
     @property
-    def may_ask(self) -> bool:
-        """Whether another query makes sense: of a terminal that has not answered yet, one is enough."""
-        return self.answers or not self._sent
-
-    @property
     def is_slow(self) -> bool:
         """Whether a switch of screens takes long."""
         return self._num_queued >= NUM_RATES and max(self._rates) < SLOW_RATE

@@ -112,9 +112,8 @@ class Painter:
         if not difference:
             return
         write_picture(self._app, difference)
-        if self._flow.may_ask:
-            driver.write(QUERY)
-            self._flow.sent(len(difference.encode()) + FRAME_BYTES, time.monotonic())
+        driver.write(QUERY)
+        self._flow.sent(len(difference.encode()) + FRAME_BYTES, time.monotonic())
 
     def _write_soon(self) -> None:
         if not self._is_scheduled:
