@@ -189,12 +189,13 @@ def test_one_run_learns_on_one_gpu() -> None:
 
 def test_vanished_entropy_is_warned_of_and_cleared_by_a_higher_target() -> None:
     watched = Watched(hours=1.7, speed=10)
-    assert not watched.view.warnings
+    vanished = ("entropy_coefficient", "Crawler")
+    assert vanished not in watched.view.warnings
     watched.advance(40)
-    assert list(watched.view.warnings) == [("entropy_coefficient", "Crawler")]
+    assert vanished in watched.view.warnings
     finished = watched.ask(SetHyperparameter("Crawler", "target_entropy", -20.0), 60)
     assert finished.ok
-    assert not watched.view.warnings
+    assert vanished not in watched.view.warnings
     assert watched.view.behaviors["Crawler"].metrics["Policy/Entropy"] > -40
 
 

@@ -20,7 +20,7 @@ STALE_SECONDS = 5.0  # the engine samples devices every second, so this much sil
 BAR_CELLS = 10
 DONE_CELLS = 6  # " 100% "
 NARROWEST_NAME = 8
-LAST_RANK = 8
+LAST_RANK = 99
 LONGEST_TITLE_NAME = 40  # cells: the tab of a terminal has less
 CROWDED = 120  # columns below which the parts stand nearer together
 
