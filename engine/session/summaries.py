@@ -52,6 +52,13 @@ class RunSummary:
     process: str = ""
     seed: int | None = None
 
+    @property
+    def was_resumed(self) -> bool:
+        """Whether elapsed_seconds leaves out earlier processes, which began more than a second before the newest."""
+        if self.started_at is None or self.last_event_at is None or self.elapsed_seconds is None:
+            return False
+        return self.last_event_at - self.elapsed_seconds > self.started_at + 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Removal:

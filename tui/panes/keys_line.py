@@ -28,6 +28,7 @@ class KeysLine(Pane):
             frame.refuses,
             frame.state.chart.crosshair is None,
             frame.can_watch,
+            bool(frame.state.marked),
         )
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
@@ -70,6 +71,8 @@ def fitting_keys(frame: Frame, width: int) -> list[tuple[Key, str, str]]:
         words["open"] = "details"
     if is_play:
         words["freeze view"] = "hold"
+    if "runs" in frame.places and frame.state.marked:
+        words["open"] = "compare"
 
     def order(key: Key) -> tuple[bool, bool, int]:
         rank = key.footer_rank or 0

@@ -31,9 +31,8 @@ STATE_WIDTH, BEST_WIDTH, LAST_WIDTH = 14, 11, 10
 class RunsList(ListPane):
     """A line per run or group, by default the one with the newest event first. What it shows is set by its screen.
 
-    words: shown in place of runs. groups: the group of each run, by its id, as far as it is known. marked:
-    keys of rows in the order of their marks. read_at: wall time of the newest reading, where the screen lives in
-    another time: that of a recording.
+    words: shown in place of runs. groups: the group of each run, by its id, as far as it is known. is_past: the screen's
+    own time stands still or is that of a recording, so that ages are by the clock on the wall.
     """
 
     topic = "runs"
@@ -43,22 +42,21 @@ class RunsList(ListPane):
         super().__init__()
         self.runs: Sequence[RunSummary] = ()
         self.groups: Mapping[str, str] = {}
-        self.marked: list[str] = []
         self.words = ""
-        self.read_at = 0.0
+        self.is_past = False
 
     def inputs(self, frame: Frame) -> object:
         """What the screen has set."""
         order = frame.state.runs
         chosen = order.column, order.is_reversed, order.is_grouped
-        return super().inputs(frame), self.runs, dict(self.groups), chosen, tuple(self.marked), self.words
+        return super().inputs(frame), self.runs, dict(self.groups), chosen, tuple(frame.state.marked), self.words
 
     def heading(self, frame: Frame) -> str:
         """How many there are, and how many are marked."""
         parts = ["Runs", str(len(self.runs)) if self.runs else ""]
         if frame.state.runs.is_grouped:
             parts.append("grouped by configuration")
-        parts.append(f"{len(self.marked)} marked" if self.marked else "")
+        parts.append(f"{len(frame.state.marked)} marked" if frame.state.marked else "")
         return f" {frame.glyphs.dot} ".join(part for part in parts if part)
 
     def header(self, frame: Frame, width: int) -> Line | None:
@@ -121,11 +119,13 @@ class RunsList(ListPane):
         return next((row for row in rows if row.key == key), None)
 
     def _entry(self, row: RunRow, is_own: bool, frame: Frame) -> Entry:
-        mark = self.marked.index(row.key) if row.key in self.marked else None
+        marked = frame.state.marked
+        mark = marked.index(row.key) if row.key in marked else None
         text = " ".join(
             f"{run.run_id} {run.state} {' '.join(behavior.name for behavior in run.behaviors)}" for run in row.runs
         )
-        draw = partial(row_line, row, mark, is_own, max(frame.time, self.read_at), frame.glyphs)
+        now = time.time() if self.is_past else frame.time
+        draw = partial(row_line, row, mark, is_own, now, frame.glyphs)
         return Entry(row.key, safe_text(text), draw)
 
 
@@ -139,7 +139,8 @@ def row_line(row: RunRow, mark: int | None, is_own: bool, now: float, glyphs: Gl
     times = [run.last_event_at for run in row.runs if run.last_event_at is not None]
     age = duration(now - max(times)) if times else "-"
     seconds = row.mean("took")
-    took = "-" if seconds is None else duration(seconds)
+    more = "+" if any(run.was_resumed for run in row.runs) else ""  # what its earlier processes took comes on top
+    took = "-" if seconds is None else duration(seconds) + more
     words, tone = _states(row, glyphs)
     best, last = row.mean("best"), row.mean("last")
     return line(
@@ -283,6 +284,7 @@ def _state_words(run: RunSummary, is_own: bool) -> str:
     }.get(run.state, run.state)
     ended = f" with exit code {run.exit_code}" if run.exit_code is not None and not run.is_alive else ""
     took = "" if run.elapsed_seconds is None else f" after {duration(run.elapsed_seconds)}"
+    took += " since it was resumed" if took and run.was_resumed else ""
     whose = "" if run.process in ("", this_process()) else f"; running in another process ({safe_text(run.process)})"
     lives = ("; on this screen" if is_own else "") + whose
     return f"{words}{ended}{took}{lives}"

@@ -74,6 +74,7 @@ class RunsScreen(RunScreen):
 
     async def _read(self, runs: Runs) -> None:
         groups = self.runs.groups
+        self.runs.is_past = self.context.player is not None or self.context.view.is_over
         try:
             found, words = await asyncio.to_thread(runs.runs), ""
             if self.context.state.runs.is_grouped:
@@ -82,8 +83,6 @@ class RunsScreen(RunScreen):
             found, words = [], safe_text(str(error))
         if (tuple(found), groups, words) != (self.runs.runs, self.runs.groups, self.runs.words):
             self.runs.runs, self.runs.groups, self.runs.words = tuple(found), groups, words
-            is_past = self.context.player is not None or self.context.view.is_over
-            self.runs.read_at = time.time() if is_past else 0.0
             self.context.redraw()
 
     def action_group(self) -> None:
@@ -118,8 +117,8 @@ class RunsScreen(RunScreen):
         self.say(f"sorted by {TITLES.get(order.column, order.column)}, {end} first")
 
     def action_mark(self) -> None:
-        """Mark the run below the cursor, or no longer; the cursor goes on."""
-        entry, marked = self.runs.chosen(), self.runs.marked
+        """Mark the run below the cursor, or no longer; the cursor stays."""
+        entry, marked = self.runs.chosen(), self.context.state.marked
         if entry is None:
             self.say("mark: no run is selected")
         elif entry.key in marked:
@@ -128,12 +127,14 @@ class RunsScreen(RunScreen):
             self.say(f"mark: {MOST_MARKED} runs are marked already; * on one of them unmarks it")
         else:
             marked.append(entry.key)
-        self.runs.action_cursor(1)
+        if entry is not None:
+            self.context.state.cursors[self.runs.topic] = entry.key  # also where it was on the first line by default
+        self.context.redraw()
 
     def action_open(self) -> None:
         """Compare the marked runs; one alone with the run on this screen."""
         row, own = self.runs.chosen_row(), self.context.view.run
-        chosen = [found for key in self.runs.marked if (found := self.runs.found(key)) is not None]
+        chosen = [found for key in self.context.state.marked if (found := self.runs.found(key)) is not None]
         if not chosen and row is not None:
             chosen = [row]
         members = [RunChoice(each.name, tuple(run.run_id for run in each.runs)) for each in chosen]
@@ -186,8 +187,8 @@ class RunsScreen(RunScreen):
         self.say(f"deleting {safe_text(run.run_id)}")
         if await self._tried("delete", run, remove):
             self.say(f"deleted {safe_text(run.run_id)}: {size(found.num_bytes)} in {safe_text(found.path)}")
-        if run.run_id in self.runs.marked:
-            self.runs.marked.remove(run.run_id)
+        if run.run_id in self.context.state.marked:
+            self.context.state.marked.remove(run.run_id)
         self._is_wanted.set()
 
     async def _resume(self, run: RunSummary) -> None:

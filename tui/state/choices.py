@@ -26,7 +26,8 @@ class RunsOrder:
 class ScreenState:
     """Owned by the app; changed by actions of screens and panes, read by panes through their Frame.
 
-    filters and cursors: by a pane's topic; a cursor is the key of its entry.
+    filters and cursors: by a pane's topic; a cursor is the key of its entry. marked: keys of rows of the list of runs, in
+    the order of their marks.
     """
 
     selected: int = 0  # index of the behavior that keys act on
@@ -36,6 +37,7 @@ class ScreenState:
     log_level: LogLevel = "info"
     log_is_of_selected: bool = False
     runs: RunsOrder = field(default_factory=RunsOrder)
+    marked: list[str] = field(default_factory=list)
 
     def selected_in(self, view: RunView) -> int:
         """Index of the selected behavior among those of the run."""

@@ -50,7 +50,7 @@ async def listed(screen: Driven) -> None:
 async def test_run_is_deleted_once_its_name_was_typed(archive: Archive) -> None:
     async with on_bold(archive) as screen:
         await listed(screen)
-        await screen.press("asterisk", "up")
+        await screen.press("asterisk")
         await screen.press("X")
         text = await screen.until("Delete bold")
         assert str(Path("results/bold").absolute()) in re.sub(r"[\s│]", "", text)  # wherever its lines break

@@ -174,7 +174,7 @@ async def test_groups_look_as_they_should(name: str, size: tuple[int, int], seed
         await screen.until("bold")
         await screen.press("J")
         await screen.until("walker n=3")
-        await screen.press("asterisk", "asterisk", "home", "right")
+        await screen.press("asterisk", "down", "asterisk", "home", "right")
         check(f"runs-grouped-{name}", await screen.press("right"))
         await screen.press("enter")
         check(f"comparison-grouped-{name}", await compared(screen))

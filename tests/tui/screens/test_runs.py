@@ -85,7 +85,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_runs_look_as_they_should(size: str, results: Path) -> None:
     async with Driven(scenes.healthy(2).view(), SIZES[size], opened="runs", runs=some_runs(results)) as screen:
         await screen.until("cut-short")
-        await screen.press("down", "asterisk", "asterisk")
+        await screen.press("down", "asterisk", "down", "asterisk")
         check(f"runs-{size}", await screen.text())
 
 
@@ -119,13 +119,57 @@ async def test_marks_are_numbered_taken_back_and_at_most_six() -> None:
     fakes = FakeRuns(*(summary(f"run-{number}") for number in range(8)))
     async with Driven(scenes.healthy(1).view(), opened="runs", runs=fakes) as screen:
         await screen.until("run-7")
-        text = await screen.press(*["asterisk"] * 6)
+        text = await screen.press("asterisk", *["down", "asterisk"] * 5)
         assert "6 marked" in text
         assert "6 run-5" in text
-        assert "6 runs are marked already" in await screen.press("asterisk")
+        assert "6 runs are marked already" in await screen.press("down", "asterisk")
         text = await screen.press("home", "asterisk")
         assert "5 marked" in text
         assert "1 run-1" in text
+
+
+async def test_cursor_stays_where_a_run_is_marked_and_the_same_key_takes_the_mark_back() -> None:
+    fakes = FakeRuns(*(summary(f"run-{number}") for number in range(3)))
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=fakes) as screen:
+        await screen.until("run-2")
+        assert "▸ 1 run-0" in await screen.press("asterisk")
+        text = await screen.press("asterisk")
+        assert "▸   run-0" in text
+        assert "marked" not in text
+        assert "▸ 1 run-0" in await screen.press("asterisk", "right", "I")  # also where the order is another
+
+
+async def test_keys_line_says_that_enter_compares_once_something_is_marked(results: Path) -> None:
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=some_runs(results)) as screen:
+        assert "enter open" in await screen.until("cut-short")
+        assert "enter compare" in await screen.press("asterisk")
+        assert "enter compare" in await screen.press("down", "asterisk")
+        await screen.press("escape", "r")
+        assert "enter compare" in await screen.until("cut-short")  # the marks are kept
+        assert "enter open" in await screen.press("asterisk", "up", "asterisk")
+
+
+async def test_time_of_a_resumed_run_is_that_since_it_was_resumed_and_says_so() -> None:
+    resumed = summary("resumed", started_at=scenes.START - 3600, elapsed_seconds=30.0)
+    async with Driven(scenes.healthy(1).view(), (120, 40), opened="runs", runs=FakeRuns(resumed)) as screen:
+        text = await screen.until("resumed")
+        assert next(row for row in text.splitlines() if " resumed " in row).rstrip("│ ").endswith(" 30s+")
+        assert "after 30s since it was resumed" in text
+    whole = summary("whole")
+    async with Driven(scenes.healthy(1).view(), (120, 40), opened="runs", runs=FakeRuns(whole)) as screen:
+        text = await screen.until("whole")
+        assert "1m00+" not in text
+        assert "since it was resumed" not in text
+
+
+async def test_ages_go_on_after_the_end_of_the_run_on_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    wall = scenes.START + 4000.0
+    monkeypatch.setattr("rl_tui.tui.panes.run_list.time.time", lambda: wall)
+    async with Driven(scenes.finished().view(), opened="runs", runs=FakeRuns(summary("run-0"))) as screen:
+        await screen.until("run-0")
+        assert "1h05" in await screen.text()
+        wall += 3600
+        assert "2h05" in await screen.press("asterisk")
 
 
 async def test_filter_keeps_what_matches_and_copy_takes_the_path(results: Path) -> None:
@@ -145,7 +189,7 @@ async def test_enter_compares_the_run_below_the_cursor_with_that_on_screen(resul
         assert screen.screen.name == "comparison"
         await screen.press("escape")
         assert screen.screen.name == "runs"
-        assert "3 runs" in await screen.press("asterisk", "asterisk", "home", "asterisk", "enter")
+        assert "3 runs" in await screen.press("asterisk", "down", "asterisk", "home", "asterisk", "enter")
 
 
 async def test_screens_opened_from_a_comparison_lead_back_to_the_overview(results: Path) -> None:
