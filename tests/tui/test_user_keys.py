@@ -139,8 +139,9 @@ def test_the_keys_of_former_versions_may_be_given_back(tmp_path: Path) -> None:
         "resume-run": "R", "lesson-next": "+", "lesson-before": "-",
     }  # fmt: skip
     found = written(tmp_path, "".join(f"{id}: '{key}'\n" for id, key in lines.items()))
-    assert set(found.chosen) == set(lines) - {"log-level", "compare-config"}  # v is watch, which works everywhere
-    assert len(found.problems) == 2
+    # v is watch, which works everywhere; b is behaviors in a comparison, where runs are grouped, too
+    assert set(found.chosen) == set(lines) - {"log-level", "compare-config", "group"}
+    assert len(found.problems) == 3
 
 
 def test_former_names_lead_to_commands_that_there_are() -> None:

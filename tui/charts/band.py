@@ -47,6 +47,19 @@ def band_curve(
     )  # fmt: skip
 
 
+def deviation_at(curves: Sequence[Curve], shown: Range, smoothing: float, x: float) -> tuple[float, int] | None:
+    """(sample standard deviation of the curves at x, their number), of those that reach it; None of fewer than two."""
+    known = [(curve, line) for curve in curves if (line := _line(curve, shown, smoothing)) is not None]
+    lasts = _lasts([curve for curve, _ in known])
+    x = min(x, max(lasts, default=x))  # a crosshair may be half a cell beyond the end
+    values = [
+        float(np.interp(x, xs, heights))
+        for (curve, (xs, heights)), last in zip(known, lasts, strict=True)
+        if curve.extent[0] <= x <= last
+    ]
+    return (float(np.std(values, ddof=1)), len(values)) if len(values) > 1 else None
+
+
 def ends(curves: Sequence[Curve]) -> list[tuple[float, int]]:
     """(x, number): where curves end before the last one does, and how many go on from there."""
     lasts = _lasts(curves)

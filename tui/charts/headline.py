@@ -11,11 +11,15 @@ from rl_tui.tui.charts.smoothing import smooth_line
 
 
 class Headline(NamedTuple):
-    """Of a visible curve, as it is drawn: smoothed, or every value. last: NaN where the newest is not finite."""
+    """Of a visible curve, as it is drawn: smoothed, or every value. last: NaN where the newest is not finite.
+
+    highest_at: the first x of the highest.
+    """
 
     last: float
     lowest: float
     highest: float
+    highest_at: float
 
 
 def headline(figure: Figure, curve: Curve) -> Headline | None:
@@ -32,7 +36,8 @@ def headline(figure: Figure, curve: Curve) -> Headline | None:
     lows, highs = (values[in_sight & np.isfinite(values)] for values in (low, high))
     if len(lows) == 0:
         return None
-    return Headline(float(means[in_sight][-1]), float(lows.min()), float(highs.max()))
+    highest_at = float(xs[in_sight & np.isfinite(high)][int(highs.argmax())])
+    return Headline(float(means[in_sight][-1]), float(lows.min()), float(highs.max()), highest_at)
 
 
 def is_smoothed(figure: Figure, curve: Curve) -> bool:

@@ -31,8 +31,8 @@ STATE_WIDTH, BEST_WIDTH, LAST_WIDTH = 14, 11, 10
 class RunsList(ListPane):
     """A line per run or group, by default the one with the newest event first. What it shows is set by its screen.
 
-    words: shown in place of runs. groups: the group of each run, by its id, as far as it is known. is_past: the screen's
-    own time stands still or is that of a recording, so that ages are by the clock on the wall.
+    words: shown in place of runs. groups: the group of each run, by its id, as far as it is known. is_past: the
+    screen's own time stands still or is that of a recording, so that ages are by the clock on the wall.
     """
 
     topic = "runs"

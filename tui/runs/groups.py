@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import RlTuiError
-from rl_tui.tui.runs.configurations import KeyPath, read_settings
+from rl_tui.tui.runs.configurations import KeyPath, Settings, read_settings
 from rl_tui.tui.runs.sources import Runs
 
 if TYPE_CHECKING:
@@ -28,7 +28,11 @@ NOT_OF_A_GROUP: frozenset[KeyPath] = frozenset(
 
 def group_key(configuration: str) -> str:
     """The same for two configurations that differ only in NOT_OF_A_GROUP. Raises ValueError if it is not YAML."""
-    settings = read_settings(configuration)
+    return key_of_settings(read_settings(configuration))
+
+
+def key_of_settings(settings: Settings) -> str:
+    """As `group_key`, of settings that were read already."""
     kept = sorted((path, value) for path, value in settings.items() if path not in NOT_OF_A_GROUP)
     return "=" + hashlib.sha256(repr(kept).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

@@ -12,6 +12,7 @@ from rl_tui.tui.charts.metrics import metric_order
 from rl_tui.tui.charts.state import ChartState
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.comparison import ComparisonChart, ComparisonLegend, compared
+from rl_tui.tui.panes.comparison_settings import ComparisonSettings
 from rl_tui.tui.runs.comparing import Comparison, RunChoice
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.chart_actions import ChartActions
@@ -40,9 +41,10 @@ class ComparisonScreen(ChartActions):
         self._curves = ComparisonChart(self.comparison, self._chart)
 
     def body(self) -> ComposeResult:
-        """The chart, and a line on each run."""
+        """The chart, a line on each run, and in what their settings differ."""
         yield self._curves
         yield ComparisonLegend(self.comparison, self._curves)
+        yield ComparisonSettings(self.comparison, self._curves)
 
     def on_mount(self) -> None:
         """Reading begins."""
@@ -94,6 +96,19 @@ class ComparisonScreen(ChartActions):
         super().action_x_axis()
         if self.comparison.has_groups and self._chart.x_axis == "wall":
             super().action_x_axis()
+
+    def action_group(self) -> None:
+        """Mean and range of the runs of each configuration, or every run's own curve."""
+        if not self.comparison.rearrange():
+            is_reading = not all(run.is_read for run in self.comparison.runs.values())
+            why = (
+                "the runs are still being read" if is_reading else "no two of these runs differ in nothing but the seed"
+            )
+            self.say(f"group: {why}")
+        elif self.comparison.has_groups and self._chart.x_axis == "wall":
+            super().action_x_axis()
+        else:
+            self.context.redraw()
 
     def action_metric(self, by: int) -> None:
         """The next metric that any of the runs has."""

@@ -26,8 +26,8 @@ class RunsOrder:
 class ScreenState:
     """Owned by the app; changed by actions of screens and panes, read by panes through their Frame.
 
-    filters and cursors: by a pane's topic; a cursor is the key of its entry. marked: keys of rows of the list of runs, in
-    the order of their marks.
+    filters and cursors: by a pane's topic; a cursor is the key of its entry. marked: keys of rows of the list of runs,
+    in the order of their marks.
     """
 
     selected: int = 0  # index of the behavior that keys act on

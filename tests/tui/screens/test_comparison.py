@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.session.messages import Envelope, EpisodesFinished, ProgressReported
+from rl_tui.engine.session.messages import Envelope, EpisodesFinished, ProgressReported, RunStarted
 from rl_tui.engine.session.summaries import RunSummary
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
 from rl_tui.tui.runs.comparing import Comparison, RunChoice
+from rl_tui.tui.runs.groups import SEED
 from rl_tui.tui.screens.comparison import ComparisonScreen
 from tests.deadline import DEADLINE_SECONDS
 from tests.tui import scenes
@@ -29,8 +30,11 @@ SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 class Open(Driven):
     """A comparison of these runs, opened over the overview."""
 
-    def __init__(self, runs: object, *names: str, size: tuple[int, int] = (80, 24), view: RunView | None = None):
-        super().__init__(view or scenes.healthy(2).view(), size, runs=runs)  # type: ignore[arg-type]  # or a fake
+    def __init__(
+        self, runs: object, *names: str, size: tuple[int, int] = (80, 24), view: RunView | None = None,
+        is_ascii: bool = False,
+    ):  # fmt: skip
+        super().__init__(view or scenes.healthy(2).view(), size, runs=runs, is_ascii=is_ascii)  # type: ignore[arg-type]  # or a fake
         self._names = names
 
     async def __aenter__(self) -> Open:
@@ -42,7 +46,7 @@ class Open(Driven):
 
     async def settled(self) -> str:
         """As soon as nothing is read any more."""
-        await self.until(lambda text: "reading" not in text and "settings that differ" in text)
+        await self.until(lambda text: "reading" not in text and "Settings that differ" in text)
         return await self.text()  # the last run may have been read between the drawing of the chart and of its legend
 
 
@@ -62,9 +66,9 @@ async def test_comparison_with_the_crosshair_and_without_color_or_unicode(tmp_pa
 async def test_every_run_has_a_line_with_its_figures(size: tuple[int, int], tmp_path: Path) -> None:
     async with Open(some_runs(tmp_path), "bold", "cut-short", size=size) as screen:
         text = await screen.settled()
-        assert re.search(r"1 bold +100k +424\.5 +424\.5 +0\.001", text)
-        assert re.search(r"2 cut-short +100k +-118\.2 .* 0\.0003", text)
-        assert "learning_rate" in text
+        assert re.search(r"1 bold +100k +424\.5 +424\.5", text)
+        assert re.search(r"2 cut-short +100k +-118\.2 ", text)
+        assert re.search(r"learning_rate +0\.001 +0\.0003", text)
         assert "batch_size" not in text  # they agree on it
 
 
@@ -100,11 +104,11 @@ async def test_metric_keys(tmp_path: Path) -> None:
     async with Open(some_runs(tmp_path), "bold", "duo") as screen:
         await screen.settled()
         text = await screen.press("m")
-        assert "Entropy · 2 runs" in text
+        assert "2 runs · Entropy" in text
         assert "highest" in text
-        assert "Return · 2 runs" in await screen.press("m")
+        assert "2 runs · Return" in await screen.press("m")
         assert "Entropy" in await screen.press("M")
-        assert "Entropy · 2 runs" in await screen.press(*"entr", "enter")
+        assert "2 runs · Entropy" in await screen.press(*"entr", "enter")
 
 
 async def test_metric_that_none_has_is_reported(tmp_path: Path) -> None:
@@ -113,7 +117,7 @@ async def test_metric_that_none_has_is_reported(tmp_path: Path) -> None:
         screen.comparison.chart_state.metrics = ["Losses/Nothing"]
         text = await screen.text()
         assert "none of these runs reports Nothing" in text
-        assert "· 1 run ·" in text
+        assert "▸ 1 run ·" in text
         assert "no value" in text
         assert "Return" in await screen.press("m")
 
@@ -155,13 +159,57 @@ async def test_crosshair_reads_every_run_and_is_copied(tmp_path: Path) -> None:
         assert "at 100k" not in text
         await screen.press("y")
         assert re.fullmatch(r"bold [\d.]+, duo [\d.]+", screen.clipboard)
-        assert "  last" in await screen.press("x")
+        assert " at " not in await screen.press("x")
+
+
+@pytest.mark.parametrize("is_ascii", [False, True])
+async def test_legend_shows_how_each_curve_is_drawn_where_color_does_not(
+    is_ascii: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with Open(some_runs(tmp_path), "bold", "cut-short", "duo", size=(120, 40), is_ascii=is_ascii) as screen:
+        rows = (await screen.settled()).splitlines()
+        samples = [next(row for row in rows if f" {number} {name} " in row) for number, name in
+                   ((1, "bold"), (2, "cut-short"), (3, "duo"))]  # fmt: skip
+        samples = [row.split(str(number))[0].strip("│| ") for number, row in enumerate(samples, start=1)]
+    assert samples == (["******", "++++++", "oooooo"] if is_ascii else ["⠤⠤⠤⠤⠤⠤", "⠤ ⠤ ⠤", "⠤⠤⠄ ⠤⠤"])
+
+
+async def test_settings_that_differ_scroll_and_each_run_has_a_column(tmp_path: Path) -> None:
+    archive = some_runs(tmp_path)
+    for at, name in enumerate(("bold", "cut-short")):
+        path = tmp_path / name / "configuration.yaml"
+        many = "".join(f"  extra_{number}: {at}\n" for number in range(20))
+        path.write_text(path.read_text().replace("env_settings:\n", "env_settings:\n" + many))
+    async with Open(archive, "bold", "cut-short") as screen:
+        text = await screen.settled()
+        assert "Settings that differ · 21" in text
+        assert re.search(r"setting +1 bold +2 cut-short", text)
+        assert re.search(r"extra_0 +0 +1", text)
+        assert "extra_19" not in text
+        text = await screen.press("tab", "end")
+        assert re.search(r"extra_19 +0 +1", text)
+
+
+async def test_drawn_seed_is_the_first_that_was_drawn() -> None:
+    class Resumed(Endless):
+        def configuration(self, name: str) -> str:
+            return super().configuration(name).replace("  num_envs: 8", "  num_envs: 8\n  seed: -1")
+
+        def events(self, name: str) -> Iterator[Envelope]:
+            story = story_of(name, scenes.START, 400.0, ("Walker",), ends=False)
+            story.publish(RunStarted(name, name, 77, "cpu", True, {}))
+            yield from story.published
+
+    comparison = Comparison([RunChoice("a", ("a",))], "")
+    await comparison.read(Resumed())
+    assert comparison.runs["a"].settings[SEED] == "1"
 
 
 async def test_run_that_ended_earlier_has_no_value_further_on(tmp_path: Path) -> None:
     async with Open(some_runs(tmp_path), "bold", "walker-ppo") as screen:
         await screen.settled()
-        assert "no value here" in await screen.press("x")
+        assert re.search(r"1 bold +100k +no value ", await screen.press("x"))
 
 
 async def test_every_behavior_of_each_run_on_demand(tmp_path: Path) -> None:
@@ -186,7 +234,7 @@ async def test_unreadable_runs_are_reported_beside_their_names(tmp_path: Path, m
     (results / "duo" / "events.jsonl").unlink()
     async with Open(archive, "bold", "duo", "cut-short", "gone", size=(120, 40)) as screen:
         text = await screen.settled()
-        assert re.search(r"1 bold +50\.0k +20\d\.\d .*! results/bold/events\.jsonl:89: ", text)
+        assert re.search(r"1 bold +50\.0k +20\d\.\d .*\n.* ! results/bold/events\.jsonl:89: ", text)
         assert re.search(r"2 duo +✗ .*no such file", text)
         assert re.search(r"3 cut-short +100k", text)
         assert re.search(r"4 gone +✗ gone: no such run in results", text)

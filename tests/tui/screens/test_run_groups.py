@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rl_tui.engine.storage.archive import Archive
-from rl_tui.tui.charts.band import band_curve, ends
+from rl_tui.tui.charts.band import band_curve, deviation_at, ends
 from rl_tui.tui.charts.curve import Curve, plain_curve
 from rl_tui.tui.runs.groups import group_key
 from rl_tui.tui.runs.rows import RunRow, in_order, rows_of, shared_name
@@ -207,6 +207,65 @@ async def test_single_runs_and_groups_are_compared_together(seeds: Archive) -> N
         assert "range" in text
         text = await screen.press("t")
         assert "since the start" in text  # the time of day would part them
+
+
+async def test_one_key_draws_marked_runs_as_the_mean_of_their_group_and_back(seeds: Archive) -> None:
+    async with Driven(scenes.healthy(1).view(), (120, 40), opened="runs", runs=seeds) as screen:
+        await screen.until("bold")
+        await screen.press("asterisk", *["down", "asterisk"] * 3, "enter")
+        text = await screen.until(lambda text: "reading" not in text and "Settings that differ · 1" in text)
+        assert "4 runs · Return ·" in text
+        singles = [re.search(rf"{label} {name} +100k", text) for label, name in enumerate(("walker-1", "walker-2"), 1)]
+        assert all(singles)
+        text = await screen.press("J")
+        assert "4 runs (1 group) · Return, mean and range" in text
+        assert re.search(r"1 walker n=3 +100k", text)  # with the label, and so the color, of its first run
+        assert re.search(r"4 bold +100k", text)  # and every other run keeps its own
+        text = await screen.press("x")
+        assert "standard deviation " in text
+        assert re.search(r"of 3 runs, range \d", text)
+        text = await screen.press("J")
+        assert "4 runs · Return ·" in text
+        assert "standard deviation" not in text
+
+
+async def test_same_key_draws_a_marked_group_as_its_runs_and_back(seeds: Archive) -> None:
+    async with Driven(scenes.healthy(1).view(), (120, 40), opened="runs", runs=seeds) as screen:
+        await screen.until("bold")
+        await screen.press("J")
+        await screen.until("walker n=3")
+        await screen.press("home", "asterisk", "enter")
+        assert "4 runs (1 group)" in await compared(screen)  # with the run on this screen
+        text = await screen.press("J")
+        assert "4 runs · Return ·" in text
+        assert all(re.search(rf"{number + 1} walker-{number} +100k", text) for number in (1, 2, 3))
+        assert "4 runs (1 group)" in await screen.press("J")
+
+
+async def test_group_key_says_why_nothing_can_be_grouped(seeds: Archive) -> None:
+    async with Driven(scenes.healthy(1).view(), (120, 40), opened="runs", runs=seeds) as screen:
+        await screen.until("bold")
+        await screen.press("asterisk", "end", "asterisk", "enter")
+        await screen.until(lambda text: "reading" not in text and "Settings that differ · 1" in text)
+        assert "no two of these runs differ in nothing but the seed" in await screen.press("J")
+
+
+async def test_time_of_day_gives_way_to_time_since_the_start_when_runs_are_grouped(seeds: Archive) -> None:
+    async with Driven(scenes.healthy(1).view(), (120, 40), opened="runs", runs=seeds) as screen:
+        await screen.until("bold")
+        await screen.press("asterisk", "down", "asterisk", "enter")
+        await screen.until(lambda text: "reading" not in text and "none: all settings are the same" in text)
+        assert "by time of day" in await screen.press("t")
+        assert "since the start" in await screen.press("J")
+
+
+def test_deviation_is_that_of_the_runs_that_reach_so_far() -> None:
+    curves = [line_to(40, 0.0), line_to(100, 2.0), line_to(100, 4.0)]
+    assert deviation_at(curves, (0, 100), 0.0, 20) == (2.0, 3)
+    deviation, number = deviation_at(curves, (0, 100), 0.0, 80) or (0.0, 0)
+    assert (deviation, number) == (pytest.approx(2**0.5), 2)
+    assert deviation_at(curves, (0, 100), 0.0, 100.4) is not None  # half a cell beyond the end
+    assert deviation_at(curves[:1], (0, 100), 0.0, 20) is None
 
 
 async def test_run_without_a_readable_configuration_stands_alone() -> None:
