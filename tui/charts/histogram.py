@@ -16,6 +16,7 @@ from rl_tui.tui.drawing.text import count, number, right
 FILLED = 0.8  # share of the width that bins take at least
 NUMBER_WIDTH = 8  # of the longest that `number` writes
 LISTED_BINS = 10
+SINGLE_BAR = 0.15  # share of the width that a bar has to which every value belongs
 
 
 class Bin(NamedTuple):
@@ -53,12 +54,18 @@ def histogram_chart(
     bins: Sequence[Bin], gutter: int, width: int, height: int, glyphs: Glyphs, tone: Tone
 ) -> list[Line]:
     """`height` lines of at most `width` cells: columns as high as the counts, which stand beside them, and their range
-    below. Empty when there is no room. A bin with anything in it is never drawn empty."""
+    below. Empty when there is no room. A bin with anything in it is never drawn empty. Where every value is the same,
+    there is one bar in the middle, above that value."""
     room, num_rows = width - gutter, height - 1
     if room < max(2, len(bins)) or num_rows < 1 or not bins:
         return []
+    is_single = len(bins) == 1 and bins[0].low == bins[0].high
     counts = np.array([each.num for each in bins], dtype=np.float64)
     share = np.repeat(counts / counts.max(), room // len(bins))
+    if is_single:
+        num_cells = max(1, round(room * SINGLE_BAR))
+        aside = (room - num_cells) // 2
+        share[:aside], share[aside + num_cells :] = 0.0, 0.0
     num_levels = len(glyphs.levels) + 1
     eighths = np.where(share > 0, np.maximum(np.rint(share * num_rows * num_levels), 1), 0).astype(np.int64)
     signs = " " + glyphs.levels + glyphs.full
@@ -68,6 +75,8 @@ def histogram_chart(
         label = count(counts.max()) if row == 0 else "0" if row == num_rows - 1 else ""
         axis = f"{right(label, gutter - 2)} {glyphs.tick if label else glyphs.wall}"
         rows.append(line(Span(axis, "dim"), Span("".join(signs[level] for level in here.tolist()), tone)))
+    if is_single:
+        return [*rows, line(Span(" " * gutter + number(bins[0].low).center(room)[:room].rstrip(), "dim"))]
     ends = flush(line(Span(number(bins[0].low), "dim")), line(Span(number(bins[-1].high), "dim")), len(share))
     return [*rows, line(" " * gutter, *clip(ends, len(share), glyphs.ellipsis))]
 

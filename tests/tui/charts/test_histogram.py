@@ -77,7 +77,20 @@ def test_bins_are_joined_until_they_are_equally_wide() -> None:
 def test_returns_that_are_all_the_same_are_one_bin() -> None:
     histogram = Histogram(500.0, 500.0, 8, 4000.0, 2e6, (499.0, 501.0), (0.0, 8.0))
     assert bins_of(histogram, 40) == [(500.0, 500.0, 8.0)]
-    assert chart_of(histogram, 20, 3)[0].startswith("8 ┤█")
+    assert [row.rstrip() for row in chart_of(histogram, 43, 4)] == [
+        "8 ┤" + " " * 17 + "█" * 6,
+        "  │" + " " * 17 + "█" * 6,
+        "0 ┤" + " " * 17 + "█" * 6,
+        "   " + " " * 17 + "500.0",
+    ]
+
+
+@given(st.integers(1, 60), st.integers(2, 12), st.floats(-1e300, 1e300))
+def test_one_value_is_one_bar_in_any_room(width: int, height: int, value: float) -> None:
+    rows = chart_of(Histogram(value, value, 8, 8 * value, 0.0, (value,), (8.0,)), width, height)
+    assert len(rows) in (0, height)
+    assert all(len(row) <= width for row in rows)
+    assert all(re.fullmatch(r"[^█]+█+ *", row) for row in rows[:-1])
 
 
 def test_infinite_returns_have_no_range_to_draw() -> None:
