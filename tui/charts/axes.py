@@ -17,12 +17,18 @@ def nice_step(span: float, num_steps: int) -> float:
     return next((power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9)), power * 10)
 
 
+def widened(low: float, high: float) -> Range:
+    """The range, or where it is a single value one around it; no end is farther than a float can compare."""
+    low, high = (min(LARGEST, max(-LARGEST, value)) for value in (low, high))
+    if high - low > 1e-9 * max(abs(low), abs(high)):
+        return low, high
+    margin = abs(high) * 0.1 or 1.0
+    return low - margin, high + margin
+
+
 def value_range(low: float, high: float) -> Range:
     """(bottom, top) of the value axis: round numbers close around [low, high]; bottom < top also for a constant."""
-    low, high = (min(LARGEST, max(-LARGEST, value)) for value in (low, high))
-    if not high - low > 1e-9 * max(abs(low), abs(high)):
-        margin = abs(high) * 0.1 or 1.0
-        low, high = low - margin, high + margin
+    low, high = widened(low, high)
     grain = nice_step(high - low, 12)
     bottom, top = math.floor(low / grain + 1e-9) * grain, math.ceil(high / grain - 1e-9) * grain
     return bottom, max(top, bottom + grain)

@@ -12,8 +12,9 @@ from rl_tui.tui.charts.curve import Range
 from rl_tui.tui.charts.figure import Figure, Sampled, Samples, has_one_line, sample
 from rl_tui.tui.charts.outside import edges, ends
 from rl_tui.tui.charts.raster import BRAILLE, Bars, bars, braille_codes, dot_rows, filled
-from rl_tui.tui.charts.scale import LABEL_WIDTH, Scale
+from rl_tui.tui.charts.scale import Scale
 from rl_tui.tui.charts.x_axis import x_ticks
+from rl_tui.tui.charts.y_ticks import LABEL_WIDTH, Rows
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import Line, Span, Tone, line, merged
 from rl_tui.tui.drawing.text import right
@@ -22,6 +23,7 @@ GUTTER = LABEL_WIDTH + 2  # cells left of the plot: a value, a blank and the axi
 ASCII_LINES = "*+ox#@%&"
 DASHES = ((1, 0), (2, 2), (5, 3), (1, 2), (4, 1), (8, 4))  # dot columns drawn and left out, in turn
 CELLS_TO_A_POINT = 3  # on average at least, or signs would hide the line between them
+CELLS_TO_A_LABEL = 10  # of the x axis
 LABEL: Tone = "text"  # of the x axis; nothing else on it has that tone
 BAND_DOTS = (0x21, 0x0C)  # two of a cell's eight dots, so that the line stands out, and others for the next curve
 Scales: TypeAlias = dict[str, Scale]  # by metric
@@ -54,20 +56,21 @@ class Plot:
     owners: Codes
 
 
-def sample_for(figure: Figure, width: int, style: ChartStyle) -> Samples:
-    """The curves in the columns of a chart of that width."""
-    return sample(figure, max(1, width - GUTTER) * style.dots[0], style.shows_spread)
+def sample_for(figure: Figure, width: int, height: int, style: ChartStyle) -> Samples:
+    """The curves in the columns of a chart of that size, and scales with ticks for its rows."""
+    rows = Rows(max(1, height - 1), style.dots[1])
+    return sample(figure, max(1, width - GUTTER) * style.dots[0], style.shows_spread, rows)
 
 
 def draw(figure: Figure, width: int, height: int, style: ChartStyle, samples: Samples | None = None) -> list[Line]:
     """`height` lines of at most `width` cells; empty when there is no visible finite value or no room.
 
-    samples: those for that width, if they are there already.
+    samples: those for that size, if they are there already.
     """
     plot_width, plot_height = width - GUTTER, height - 1
     if plot_width < 1 or plot_height < 1:
         return []
-    drawn, by_metric = samples = samples or sample_for(figure, width, style)
+    drawn, by_metric = samples = samples or sample_for(figure, width, height, style)
     front = next((each.curve for each in drawn if each.curve.metric in by_metric), None)
     if front is None:
         return []
@@ -258,7 +261,7 @@ def _axis(figure: Figure, width: int, glyphs: Glyphs, broken: Sequence[int], cro
     """The x axis: a label begins at its place; a mark stands at its own, or at the next free one beside a label."""
     shown = figure.viewport.shown
     row = [Span(glyphs.floor, "dim")] * width
-    for tick in x_ticks(shown, figure.x_axis, max(1, width // 12)):
+    for tick in x_ticks(shown, figure.x_axis, max(1, width // CELLS_TO_A_LABEL)):
         at = _column(tick.at, shown, width)
         if at is not None and at + len(tick.label) <= width:
             row[at : at + len(tick.label)] = [Span(char, LABEL) for char in tick.label]

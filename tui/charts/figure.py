@@ -14,6 +14,7 @@ from rl_tui.tui.charts.scale import Scale, scale_of
 from rl_tui.tui.charts.smoothing import smooth_line
 from rl_tui.tui.charts.window import Viewport
 from rl_tui.tui.charts.y_range import AUTOMATIC, YRange
+from rl_tui.tui.charts.y_ticks import Rows
 from rl_tui.tui.drawing.lines import Tone
 
 COMPARABLE = 4.0  # one scale where together the metrics span at most so many times what the flattest one does
@@ -103,11 +104,14 @@ class CrosshairPoint(NamedTuple):
         return self.mean if self.line is None else self.line
 
 
-def sample(figure: Figure, num_columns: int, shows_spread: bool) -> Samples:
-    """Every curve in so many columns. shows_spread: every value stands behind the smoothed line, if there is one."""
+def sample(figure: Figure, num_columns: int, shows_spread: bool, rows: Rows | None = None) -> Samples:
+    """Every curve in so many columns. shows_spread: every value stands behind the smoothed line, if there is one.
+
+    rows: of the chart, for which the ticks of the value axis are chosen.
+    """
     shows_spread = shows_spread and has_one_line(figure.curves)
     curves = tuple(_sampled(figure, curve, num_columns, shows_spread) for curve in figure.curves)
-    return Samples(curves, scales(curves, figure.is_log, figure.y_ranges))
+    return Samples(curves, scales(curves, figure.is_log, figure.y_ranges, rows))
 
 
 def has_one_line(curves: Iterable[Curve]) -> bool:
@@ -144,7 +148,9 @@ def _in_columns(figure: Figure, curve: Curve, shown: Curve, num_columns: int, sh
     return Sampled(curve, spread, line, both, shows_spread)
 
 
-def scales(sampled: Sequence[Sampled], is_log: bool, chosen: Mapping[str, YRange]) -> dict[str, Scale]:
+def scales(
+    sampled: Sequence[Sampled], is_log: bool, chosen: Mapping[str, YRange], rows: Rows | None
+) -> dict[str, Scale]:
     """The scale of each visible metric: one for all whose values are comparable and whose range is chosen alike."""
     ranges: dict[str, Range] = {}
     for each in sampled:
@@ -154,16 +160,16 @@ def scales(sampled: Sequence[Sampled], is_log: bool, chosen: Mapping[str, YRange
     found: dict[str, Scale] = {}
     for y_range in dict.fromkeys(chosen.get(metric, AUTOMATIC) for metric in ranges):
         alike = {metric: limits for metric, limits in ranges.items() if chosen.get(metric, AUTOMATIC) == y_range}
-        found |= _scales_of(alike, is_log, y_range)
+        found |= _scales_of(alike, is_log, y_range, rows)
     return found
 
 
-def _scales_of(ranges: Mapping[str, Range], is_log: bool, y_range: YRange) -> dict[str, Scale]:
+def _scales_of(ranges: Mapping[str, Range], is_log: bool, y_range: YRange, rows: Rows | None) -> dict[str, Scale]:
     low, high = min(low for low, _ in ranges.values()), max(high for _, high in ranges.values())
     flattest = min((high - low for low, high in ranges.values()))
     if len(ranges) == 1 or high / COMPARABLE - low / COMPARABLE <= flattest:
-        return dict.fromkeys(ranges, scale_of(low, high, is_log, y_range))
-    return {metric: scale_of(*limits, is_log, y_range) for metric, limits in ranges.items()}
+        return dict.fromkeys(ranges, scale_of(low, high, is_log, y_range, rows))
+    return {metric: scale_of(*limits, is_log, y_range, rows) for metric, limits in ranges.items()}
 
 
 def crosshair_points(figure: Figure, x: float, num_cells: int) -> list[CrosshairPoint]:

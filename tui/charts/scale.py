@@ -7,26 +7,31 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from rl_tui.tui.charts.arrays import Floats, np
-from rl_tui.tui.charts.axes import ticks, value_range
+from rl_tui.tui.charts.axes import ticks, value_range, widened
 from rl_tui.tui.charts.curve import Range
 from rl_tui.tui.charts.reducing import LARGEST
-from rl_tui.tui.charts.x_axis import Tick, step_label
+from rl_tui.tui.charts.x_axis import Tick
 from rl_tui.tui.charts.y_range import AUTOMATIC, YRange
+from rl_tui.tui.charts.y_ticks import Rows, are_even, even_ticks, tick_labels
 from rl_tui.tui.drawing.text import number, round_count
 
 Kind: TypeAlias = Literal["linear", "log", "symlog"]
-LABEL_WIDTH = 6
+EVEN_DECADES = 1.5  # from which a logarithmic axis begins and ends with powers of ten
 SYMLOG_DECADES = 3  # below the largest value; what is smaller still lies on the linear part
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Where values lie. bottom < top; linear: symlog's size of value up to which it is nearly linear."""
+    """Where values lie. bottom < top; linear: symlog's size of value up to which it is nearly linear.
+
+    values: of its ticks, where they were chosen for the rows of a chart.
+    """
 
     kind: Kind
     bottom: float
     top: float
     linear: float = 1.0
+    values: tuple[float, ...] = ()
 
     def places(self, values: Floats) -> Floats:
         """f64 of the same shape: places in the unit of `y_range`; NaN for NaN."""
@@ -47,13 +52,28 @@ class Scale:
         bottom, top = self.places(np.array([self.bottom, self.top])).tolist()
         return bottom, top
 
+    @property
+    def ends(self) -> Range:
+        """What to call bottom and top: the outermost ticks that were chosen, else themselves."""
+        return (self.values[0], self.values[-1]) if self.values else (self.bottom, self.top)
+
     def ticks(self, num_ticks: int) -> list[Tick]:
-        """Round values from bottom to top and their labels: about `num_ticks` at most, two at least if linear."""
-        values = self._values(num_ticks)
-        if self.kind != "linear":
-            return [Tick(value, _power_label(value)) for value in values]
-        step = values[1] - values[0] if len(values) > 1 else self.top - self.bottom
-        return [Tick(value, value_label(value, step)) for value in values]
+        """Those chosen for the chart, else round values from bottom to top: about `num_ticks` at most, two at least if
+        linear. No label is there twice."""
+        values = self.values or self._values(num_ticks)
+        if self.kind == "linear":
+            labels = tick_labels(values, values[1] - values[0] if len(values) > 1 else self.top - self.bottom)
+        else:
+            labels = [_power_label(value) for value in values]
+        return [Tick(value, label) for value, label in zip(values, labels, strict=True) if label]
+
+    def evenly(self, rows: Rows) -> Scale:
+        """With the most ticks between its ends that stand in these rows at equal distances, if there are any."""
+        for num_ticks in range(max(2, rows.num // 3), 1, -1):
+            values = self._values(num_ticks)
+            if len(values) > 1 and are_even(self.places(np.array(values)).tolist(), self.y_range, rows):
+                return replace(self, values=tuple(values))
+        return self
 
     def _values(self, num_ticks: int) -> list[float]:
         if self.kind == "linear" or (self.kind == "log" and self.top < 3 * self.bottom):
@@ -78,11 +98,13 @@ class Scale:
         return [value for value in values if least <= value <= most]
 
 
-def scale_of(low: float, high: float, is_log: bool, chosen: YRange = AUTOMATIC) -> Scale:
+def scale_of(low: float, high: float, is_log: bool, chosen: YRange = AUTOMATIC, rows: Rows | None = None) -> Scale:
     """The scale of values from low to high, its ends round; logarithmic only where asked for and all are above 0.
 
-    chosen: the ends that the user gave, which are taken as they are.
+    chosen: the ends that the user gave, which are taken as they are. rows: of the chart, in which its ticks are even.
     """
+    if rows is not None and chosen == AUTOMATIC and (scale := _even_scale(low, high, is_log, rows)) is not None:
+        return scale
     bottom, top = chosen
     low, high = low if bottom is None else bottom, high if top is None else top
     if bottom is not None and not bottom < high:
@@ -90,7 +112,23 @@ def scale_of(low: float, high: float, is_log: bool, chosen: YRange = AUTOMATIC) 
     elif top is not None and not low < top:
         low = top - (abs(top) * 0.1 or 1.0)
     scale = _round_scale(low, high, is_log)
-    return replace(scale, bottom=scale.bottom if bottom is None else bottom, top=scale.top if top is None else top)
+    scale = replace(scale, bottom=scale.bottom if bottom is None else bottom, top=scale.top if top is None else top)
+    return scale.evenly(rows) if rows is not None and scale.kind == "linear" else scale
+
+
+def _even_scale(low: float, high: float, is_log: bool, rows: Rows) -> Scale | None:
+    """The scale that has ticks at equal distances in these rows; None where there is none."""
+    low, high = widened(low, high)
+    if not is_log:
+        found = even_ticks(low, high, rows)
+        return Scale("linear", found.bottom, found.top, values=found.values) if found is not None else None
+    if low <= 0 or math.log10(high / low) < EVEN_DECADES or not 1e-290 < low < high < 1e290:
+        return None
+    found = even_ticks(math.log10(low), math.log10(high), rows, is_power=True)
+    if found is None:
+        return None
+    values = tuple(10.0**power for power in found.values if abs(power) < 300)
+    return Scale("log", 10.0 ** max(-300, found.bottom), 10.0 ** min(300, found.top), values=values)
 
 
 def _round_scale(low: float, high: float, is_log: bool) -> Scale:
@@ -125,15 +163,3 @@ def _power(value: float) -> float:
 def _power_label(value: float) -> str:
     text = number(value) if abs(value) < 10_000 else round_count(value)
     return text.rstrip("0").rstrip(".") if "." in text and text[-1] == "0" else text
-
-
-def value_label(value: float, step: float) -> str:
-    """The tick with the decimals that its step needs."""
-    if abs(value) < step / 1000:
-        return "0"
-    if abs(value) >= 10_000:
-        exact = step_label(value, step)
-        return exact if len(exact) <= LABEL_WIDTH else round_count(value)
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    text = f"{value:.{decimals}f}"
-    return text if len(text) <= LABEL_WIDTH and decimals <= 4 else number(value)

@@ -197,8 +197,8 @@ class MetricChart(ChartPane):
 def charted(frame: Frame, figure: Figure, width: int, height: int) -> list[Line]:
     """Words above, the curves below; words alone where no value is visible."""
     style = ChartStyle(frame.glyphs, frame.has_color)
-    samples = sample_for(figure, width, style)
     has_words = height >= WORDS_HEIGHT
+    samples = sample_for(figure, width, height - has_words, style)
     chart = draw(figure, width, height - has_words, style, samples)
     if not chart:
         return centered(no_value_words(figure), height, width)

@@ -89,7 +89,7 @@ def legend(figure: Figure, samples: Samples, width: int) -> Line:
 def _entry(sampled: Sampled, figure: Figure, samples: Samples, has_range: bool) -> Line:
     curve, scale = sampled.curve, samples.scales.get(sampled.curve.metric)
     figures = headline(figure, curve)
-    own = f" [{number(scale.bottom)}, {number(scale.top)}]" if scale and has_range else ""
+    own = f" [{', '.join(number(end) for end in scale.ends)}]" if scale and has_range else ""
     name = Span(f"{curve.label} {fit(curve.name, NAME_WIDTH)} ".lstrip(), curve.tone)
     return line(name, Span(number(figures and figures.last), "strong"), Span(own, "dim"))
 

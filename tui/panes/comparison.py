@@ -80,8 +80,9 @@ class ComparisonChart(ChartPane):
         if figure is None:
             return centered([Span(_why_empty(self._comparison, self._state), "dim")], height, width)
         style = ChartStyle(frame.glyphs, frame.has_color)
-        samples = sample_for(figure, width, style)
+        samples = sample_for(figure, width, height, style)
         notes = notes_on(frame, figure, samples, width) or all_in_sight(figure, samples)
+        samples = sample_for(figure, width, height - 1, style) if notes else samples
         chart = draw(figure, width, height - bool(notes), style, samples)
         if not chart:
             return centered(no_value_words(figure), height, width)

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ from hypothesis.extra import numpy as arrays
 from rl_tui.engine.session.history import HISTORY_POINTS, History
 from rl_tui.tui.charts.axes import nice_step, step_range, ticks, value_range
 from rl_tui.tui.charts.curve import Curve, history_curve, plain_curve
-from rl_tui.tui.charts.drawing import ASCII_LINES, GUTTER, ChartStyle, draw
-from rl_tui.tui.charts.figure import Figure, Mark, crosshair_points, sample
+from rl_tui.tui.charts.drawing import ASCII_LINES, GUTTER, ChartStyle, draw, sample_for
+from rl_tui.tui.charts.figure import Figure, Mark, Samples, crosshair_points, sample
 from rl_tui.tui.charts.outside import outside
 from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.charts.raster import BRAILLE, bars, braille_codes, dot_rows, filled
@@ -27,6 +28,7 @@ from rl_tui.tui.charts.smoothing import moving_average, smooth_line
 from rl_tui.tui.charts.window import Viewport
 from rl_tui.tui.charts.x_axis import full_range, step_label, x_ticks
 from rl_tui.tui.charts.y_range import range_text, typed_range
+from rl_tui.tui.charts.y_ticks import Rows, even_ticks, tick_labels
 from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
 from rl_tui.tui.drawing.lines import Line, cells
 from rl_tui.tui.panes.crosshair_words import copied, cross_words
@@ -200,10 +202,12 @@ def test_braille_has_unicodes_order_of_dots() -> None:
 def test_tick_stands_beside_the_row_of_its_value(
     height: int, low: float, length: float, is_log: bool, has_braille: bool
 ) -> None:
-    scale = scale_of(low, low + length, is_log)
+    scale = scale_of(low, low + length, is_log, rows=Rows(height - 1, 4 if has_braille else 1))
     style = ChartStyle(UNICODE if has_braille else ASCII)
     xs = np.arange(20.0)
     for tick in scale.ticks(max(2, (height - 1) // 3)):
+        if not low <= tick.at <= low + length:
+            continue
         level = np.full(20, tick.at)
         level[0], level[-1] = low, low + length  # the same scale
         rows = text_of(draw(figure(plain_curve(xs, level), is_log=is_log), 60, height, style))[:-1]
@@ -215,7 +219,89 @@ def test_tick_stands_beside_the_row_of_its_value(
 
 @given(st.integers(1, 12), st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
 def test_linear_axis_has_two_ticks_however_low_it_is(num_ticks: int, low: float, length: float) -> None:
+    length = max(length, abs(low) / 100)  # nearer to each other their labels would be the same
     assert len(scale_of(low, low + length, False).ticks(num_ticks)) >= 2
+
+
+WHOLE = st.floats(-1e12, 1e12).filter(lambda value: value == 0 or abs(value) > 1e-9)
+
+
+def gutter_labels(chart: list[Line]) -> dict[int, str]:
+    """By row of the plot."""
+    rows = [row[:GUTTER] for row in text_of(chart)[:-1]]
+    return {at: row.rstrip("┤+ ").strip() for at, row in enumerate(rows) if row.rstrip("│| ").strip()}
+
+
+@settings(max_examples=200)
+@given(st.integers(5, 50), WHOLE, st.floats(1e-6, 1e9), styles)
+@example(9, 226.4, 529.1, ChartStyle(UNICODE))
+@example(9, 0.0, 500.0, ChartStyle(UNICODE))
+def test_ticks_stand_at_equal_distances_and_go_as_far_as_the_curve(
+    height: int, low: float, length: float, style: ChartStyle
+) -> None:
+    ys = np.array([low, low + length, low + length])
+    drawn = sample_of(ys, height, style)
+    labels = gutter_labels(draw(drawn[0], 60, height, style, drawn[1]))
+    scale = drawn[1].scales[""]
+    step = scale.values[1] - scale.values[0]
+    assert scale.values[0] - step / 2 <= low + 1e-6 * step
+    assert low + length <= scale.values[-1] + step / 4 + 1e-6 * step, "a curve's top is near a number"
+    assert len(set(labels.values())) == len(labels)
+    rows = sorted(labels)
+    if len(rows) == len(scale.values):
+        assert len({after - before for before, after in pairwise(rows)}) == 1
+    else:
+        assert length < abs(low) / 100, "labels are left out only where their first digits are the same"
+
+
+def sample_of(ys: np.ndarray, height: int, style: ChartStyle, **more: object) -> tuple[Figure, Samples]:
+    shown = figure(plain_curve(np.arange(len(ys)) * 10.0, ys), **more)
+    return shown, sample_for(shown, 60, height, style)
+
+
+@pytest.mark.parametrize("height", range(6, 45))
+def test_curve_at_the_top_lies_on_a_labeled_row(height: int) -> None:
+    ys = np.concatenate((np.linspace(10, 500, 40), np.full(60, 500.0)))
+    chart = draw(sample_of(ys, height, ChartStyle(UNICODE))[0], 60, height, ChartStyle(UNICODE))
+    labels = gutter_labels(chart)
+    level = next(at for at, row in enumerate(text_of(chart)) if is_dot(row[45]))
+    assert labels[level] == "500"
+
+
+def test_growing_curve_moves_the_ticks_rarely() -> None:
+    seen = [even_ticks(0.0, 100.0 + step, Rows(18, 4)) for step in range(300)]
+    changes = [at for at, (before, after) in enumerate(pairwise(seen)) if before != after]
+    assert len(changes) <= 12
+
+
+@pytest.mark.parametrize(("values", "step", "labels"), [
+    ((0.0, 200.0, 400.0), 200.0, ["0", "200", "400"]),
+    ((0.0001, 0.0002, 0.0003), 0.0001, ["0.0001", "0.0002", "0.0003"]),
+    ((0.00025, 0.0003, 0.00035), 0.00005, ["2.5e-4", "3.0e-4", "3.5e-4"]),
+    ((-0.0004, 0.0, 0.0004), 0.0004, ["-4e-4", "0", "4e-4"]),
+    ((0.0, 2.5, 5.0), 2.5, ["0", "2.5", "5.0"]),
+    ((0.0, 500_000.0, 1e6), 500_000.0, ["0", "500k", "1M"]),
+    ((1_000_000.0, 1_000_000.5, 1_000_001.0), 0.5, ["1M", "", ""]),
+])  # fmt: skip
+def test_labels_have_one_form_and_no_label_is_there_twice(
+    values: tuple[float, ...], step: float, labels: list[str]
+) -> None:
+    assert tick_labels(values, step) == labels
+
+
+def test_logarithmic_ticks_stand_at_equal_distances_too() -> None:
+    ys = np.geomspace(0.002, 300, 50)
+    labels = gutter_labels(draw(sample_of(ys, 20, ChartStyle(UNICODE), is_log=True)[0], 60, 20, ChartStyle(UNICODE)))
+    assert set(labels.values()) == {"0.001", "0.01", "0.1", "1", "10", "100", "1000"}
+    assert {after - before for before, after in pairwise(sorted(labels))} == {3}
+
+
+@pytest.mark.parametrize("chosen", [(0.0, 500.0), (0.0, None), (-1.0, 1.0)])
+def test_axis_that_was_chosen_keeps_its_ends_and_has_ticks(chosen: tuple[float, float | None]) -> None:
+    scale = scale_of(-0.5, 400.0, False, chosen, Rows(16, 4))
+    assert scale.bottom == chosen[0]
+    assert chosen[1] is None or scale.top == chosen[1]
+    assert len(scale.ticks(5)) >= 2
 
 
 def test_half_rows_of_dots_all_go_the_same_way() -> None:
