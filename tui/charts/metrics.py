@@ -12,22 +12,23 @@ USUAL = (  # offered before the first summary
     "Environment/Episode Length",
     "Policy/Entropy",
     "Policy/KL Divergence",
+    "Policy/Clip Fraction",
     "Losses/Value Loss",
-    "Losses/Policy Loss",
     "Policy/Learning Rate",
 )
-INTERESTING = (
+INTERESTING = (  # of any trainer, the earliest signs of trouble first
+    "Self-play/ELO",
     "Environment/Episode Length",
     "Policy/Entropy",
-    "Policy/KL Divergence",
-    "Losses/Value Loss",
-    "Losses/Q1 Loss",
-    "Losses/Policy Loss",
     "Policy/Continuous Entropy Coeff",
     "Policy/Discrete Entropy Coeff",
-    "Policy/Learning Rate",
-    "Self-play/ELO",
+    "Policy/KL Divergence",
     "Policy/Clip Fraction",
+    "Losses/Value Loss",
+    "Losses/Q1 Loss",
+    "Policy/Learning Rate",
+    "Losses/Policy Loss",
+    "Losses/Q2 Loss",
     "Policy/Extrinsic Value Estimate",
     "Policy/Extrinsic Value",
 )
@@ -46,18 +47,18 @@ def metric_order(tags: Iterable[str], headline: Iterable[str] = ()) -> list[str]
 
 
 def grid_metrics(
-    tags: Iterable[str], pinned: Sequence[str], drawn: Sequence[str], headline: Iterable[str] = ()
+    tags: Iterable[str], pinned: Sequence[str], drawn: Sequence[str], headline: Iterable[str] = (), most: int = 0
 ) -> list[str]:
     """The metrics in the grid of a behavior that has `tags`: those pinned, else the usual ones.
 
-    drawn: the metrics of the large chart, which the usual ones do not repeat. What the behavior does not have is left
-    out once its first summary has come.
+    drawn: the metrics of the large chart, which the usual ones do not repeat. most: so many usual ones where
+    there is room for more than six. What the behavior does not have is left out once its first summary has come.
     """
     there = set(tags)
     if there <= {RETURN, EVALUATION}:
         return list(pinned) or [tag for tag in USUAL if tag not in drawn]
-    kept = [tag for tag in pinned if tag in there]
-    return kept or [tag for tag in metric_order(there - {EVALUATION}, headline) if tag not in drawn][: len(USUAL)]
+    order = [tag for tag in metric_order(there - {EVALUATION}, headline) if tag not in drawn]
+    return [tag for tag in pinned if tag in there] or order[: max(len(USUAL), most)]
 
 
 def full_name(tag: str) -> str:

@@ -48,10 +48,12 @@ class MetricGrid(Grid):
         if not self.size.width or not self.size.height:
             return False
         metrics = metrics_of(frame.view, frame.state)
-        num_first, num_entries = int(self._first is not None), len(metrics) + (self._last is not None)
-        most = len(self._charts) + (self._last is not None)
+        num_first, num_last = int(self._first is not None), int(self._last is not None)
+        most = len(self._charts) + num_last
         size = (self.size.width, self.size.height)
-        columns, rows = arranged(num_first + min(num_entries, most), size, self._least)
+        columns, rows = arranged(num_first + min(len(metrics) + num_last, most), size, self._least)
+        metrics = metrics_of(frame.view, frame.state, min(columns * rows - num_first, most) - num_last)
+        num_entries = len(metrics) + num_last
         has_first = num_first < columns * rows
         room = max(1, min(columns * rows - num_first * has_first, most))
         self.num_pages = max(1, -(-num_entries // room))
@@ -82,15 +84,18 @@ class MetricGrid(Grid):
         return True
 
 
-def metrics_of(view: RunView, state: ScreenState) -> list[str]:
-    """All that the grid has of the selected behavior, or with all of them drawn, of any."""
+def metrics_of(view: RunView, state: ScreenState, most: int = 0) -> list[str]:
+    """All that the grid has of the selected behavior, or with all of them drawn, of any.
+
+    most: charts for which there is room, which others fill up.
+    """
     behavior = state.behavior_in(view)
     if behavior is None:
         return list(USUAL)
     owners = view.behaviors.values() if state.chart.has_all_behaviors else [behavior]
     tags = [tag for each in owners for tag in each.histories]
     pinned = state.chart.pinned.get(behavior.algorithm, ())
-    return grid_metrics(tags, pinned, state.chart.metrics, behavior.headline_metrics)
+    return grid_metrics(tags, pinned, state.chart.metrics, behavior.headline_metrics, most)
 
 
 def arranged(num_charts: int, size: tuple[int, int], least: tuple[int, int]) -> tuple[int, int]:

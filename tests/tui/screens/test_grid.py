@@ -24,6 +24,7 @@ from tests.tui.snapshots import check
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 LENGTH, ENTROPY, KL = "Environment/Episode Length", "Policy/Entropy", "Policy/KL Divergence"
+FULL = [*USUAL, "Losses/Policy Loss"]  # where one cell would be empty
 
 
 def grid_of(view: RunView, size: tuple[int, int]) -> Driven:
@@ -39,6 +40,7 @@ def in_sight(driven: Driven) -> list[str]:
 def test_usual_metrics_leave_out_what_the_large_chart_draws() -> None:
     tags = scenes.healthy(1).view().behaviors["Walker"].histories
     assert grid_metrics(tags, (), [RETURN]) == list(USUAL)
+    assert grid_metrics(tags, (), [RETURN], most=7) == FULL, "there is room for another one"
     assert grid_metrics(tags, (), [ENTROPY])[:3] == [RETURN, LENGTH, KL]
 
 
@@ -82,7 +84,7 @@ async def test_pages_show_every_metric_once_then_the_histogram_and_begin_again()
 
 async def test_page_that_the_terminal_has_room_for_is_the_only_one() -> None:
     async with grid_of(scenes.healthy(1).view(), (120, 40)) as driven:
-        assert in_sight(driven) == list(USUAL)
+        assert in_sight(driven) == FULL, "no cell is empty"
         assert "all charts are visible" in await driven.press("n")
         await driven.pilot.resize_terminal(80, 24)
         assert "page 1/3" in await driven.text()
@@ -105,13 +107,13 @@ async def test_metric_of_the_chart_is_pinned_and_unpinned_by_the_same_key() -> N
 async def test_metrics_are_pinned_while_they_are_picked_and_only_enter_keeps_that() -> None:
     async with grid_of(scenes.healthy(1).view(), (120, 40)) as driven:
         state = driven.app.context.state.chart
-        text = await driven.press("M", *"clip", "tab")
+        text = await driven.press("M", *"estimate", "tab")
         assert "enter keeps 7 in the grid" in text
-        assert "in the grid" in next(row for row in text.splitlines() if "Policy/Clip Fraction" in row)
+        assert "in the grid" in next(row for row in text.splitlines() if "Policy/Extrinsic Value Estimate" in row)
         await driven.press("escape")
         assert state.pinned == {}
-        await driven.press("M", *"clip", "tab", "enter")
-        assert state.pinned == {"ppo": [*USUAL, "Policy/Clip Fraction"]}
+        await driven.press("M", *"estimate", "tab", "enter")
+        assert state.pinned == {"ppo": [*USUAL, "Policy/Extrinsic Value Estimate"]}
         assert state.metrics == [RETURN], "what the large chart draws was not marked"
         await driven.press("M", *"entropy", "space", "tab", "enter")
         assert ENTROPY not in state.pinned["ppo"]
@@ -158,7 +160,7 @@ async def test_zoom_and_crosshair_are_those_of_every_chart() -> None:
         charts = [pane.drawn() for pane in driven.screen.query(MetricChart) if pane.display]
         first = driven.screen.query_one(CurvesPane).drawn()
         assert first is not None
-        assert len(charts) == len(USUAL)
+        assert len(charts) == len(FULL)
         assert {(each.viewport, each.crosshair) for each in charts if each} == {(first.viewport, first.crosshair)}
 
 

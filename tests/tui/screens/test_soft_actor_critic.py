@@ -82,7 +82,7 @@ def test_metrics_that_a_trainer_names_come_first() -> None:
 def test_charts_are_of_what_shows_most() -> None:
     histories = scenes.soft().view().behaviors["Pendulum"].histories
     assert [tag.rpartition("/")[2] for tag in grid_metrics(histories, (), [RETURN])] == [
-        "Episode Length", "Entropy", "Value Loss", "Q1 Loss", "Policy Loss", "Continuous Entropy Coeff",
+        "Episode Length", "Entropy", "Continuous Entropy Coeff", "Value Loss", "Q1 Loss", "Learning Rate",
     ]  # fmt: skip
     assert grid_metrics((), (), [RETURN])[5] == "Policy/Learning Rate"
 
