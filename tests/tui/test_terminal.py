@@ -279,6 +279,17 @@ def test_a_switch_of_screens_is_written_in_few_bytes(tmp_path: Path, size: tuple
             assert len(live.terminal.raw) - before < most, key
 
 
+def test_the_full_chart_opens_in_one_picture(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, size=(120, 40)) as live:
+        freeze(live.terminal)
+        settle(live.terminal)
+        before = len(live.terminal.raw)
+        live.terminal.press("f")
+        live.terminal.wait_for("┈┈┈")
+        settle(live.terminal)
+        assert bytes(live.terminal.raw[before:]).count(b"\x1b[?2026h") == 1
+
+
 def test_ctrl_l_writes_everything_again(tmp_path: Path) -> None:
     with LiveScreen(tmp_path) as live:
         freeze(live.terminal)

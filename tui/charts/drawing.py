@@ -7,24 +7,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
+from rl_tui.tui.charts.around_plot import GUTTER, column_of, rule, step_axis, value_axis, value_labels
 from rl_tui.tui.charts.arrays import Codes, Points, np
 from rl_tui.tui.charts.curve import Range
 from rl_tui.tui.charts.figure import Figure, Sampled, Samples, has_one_line, sample
 from rl_tui.tui.charts.outside import edges, ends
 from rl_tui.tui.charts.raster import BRAILLE, Bars, bars, braille_codes, dot_rows, filled
 from rl_tui.tui.charts.scale import Scale
-from rl_tui.tui.charts.x_axis import x_ticks
-from rl_tui.tui.charts.y_ticks import LABEL_WIDTH, Rows
+from rl_tui.tui.charts.y_ticks import Rows
 from rl_tui.tui.drawing.glyphs import Glyphs
-from rl_tui.tui.drawing.lines import Line, Span, Tone, line, merged
-from rl_tui.tui.drawing.text import right
+from rl_tui.tui.drawing.lines import Line, Span, Tone, line
 
-GUTTER = LABEL_WIDTH + 2  # cells left of the plot: a value, a blank and the axis
 ASCII_LINES = "*+ox#@%&"
 DASHES = ((1, 0), (2, 2), (5, 3), (1, 2), (4, 1), (8, 4))  # dot columns drawn and left out, in turn
 CELLS_TO_A_POINT = 3  # on average at least, or signs would hide the line between them
-CELLS_TO_A_LABEL = 10  # of the x axis
-LABEL: Tone = "text"  # of the x axis; nothing else on it has that tone
 BAND_DOTS = (0x21, 0x0C)  # two of a cell's eight dots, so that the line stands out, and others for the next curve
 Scales: TypeAlias = dict[str, Scale]  # by metric
 BLANK, SPREAD, FIRST_CURVE = 0, 1, 2  # what a cell belongs to
@@ -32,10 +28,11 @@ BLANK, SPREAD, FIRST_CURVE = 0, 1, 2  # what a cell belongs to
 
 @dataclass(frozen=True, slots=True)
 class ChartStyle:
-    """How a chart is drawn. has_color: tones are distinguishable."""
+    """How a chart is drawn. has_color: tones are distinguishable; has_rules: thin lines at the values, behind all."""
 
     glyphs: Glyphs
     has_color: bool = True
+    has_rules: bool = False
 
     @property
     def dots(self) -> tuple[int, int]:
@@ -81,12 +78,16 @@ def draw(figure: Figure, width: int, height: int, style: ChartStyle, samples: Sa
     if len(figure.curves) > 1:
         _label_ends(plot, drawn, by_metric, style)
     tones: list[Tone] = ["text", "faint", *(each.curve.tone for each in drawn)]
-    cross = _column(figure.crosshair, figure.viewport.shown, plot_width)
-    gutter = _gutter(by_metric[front.metric], plot_height, style, front.tone if samples.has_own_scales else "dim")
+    shown = figure.viewport.shown
+    cross = column_of(figure.crosshair, shown, plot_width)
+    labels = value_labels(by_metric[front.metric], Rows(plot_height, style.dots[1]))
+    gutter = value_axis(labels, plot_height, style.glyphs, front.tone if samples.has_own_scales else "dim")
+    if style.has_rules and style.glyphs.braille:  # in ASCII they would look like curves
+        rule(plot.chars, plot.owners, labels, style.glyphs, SPREAD)
     is_broken = np.any([each.spread.broken for each in drawn], axis=0)
     broken = sorted(set((np.flatnonzero(is_broken) // style.dots[0]).tolist()))
     rows = _rows(plot, tones, cross, style.glyphs)
-    axis = _axis(figure, plot_width, style.glyphs, broken, cross)
+    axis = step_axis(figure, plot_width, style.glyphs, broken, cross)
     return [*(line(*left, *row) for left, row in zip(gutter, rows, strict=True)), axis]
 
 
@@ -230,55 +231,3 @@ def _rows(plot: Plot, tones: Sequence[Tone], cross: int | None, glyphs: Glyphs) 
     spans = [Span(text[a:b], tones[owner]) for a, b, owner in zip(at, at[1:], whose, strict=False)]
     rows = [0, *(np.flatnonzero(ends % width == 0) + 1).tolist()]
     return [tuple(spans[a:b]) for a, b in pairwise(rows)]
-
-
-def _gutter(scale: Scale, num_rows: int, style: ChartStyle, tone: Tone) -> list[Line]:
-    """Values beside the rows on which a curve of that value is drawn."""
-    rows = style.dots[1]
-    ticks = scale.ticks(max(2, num_rows // 3))
-    places = scale.places(np.array([tick.at for tick in ticks]))
-    labels: dict[int, str] = {}
-    for tick, dot_row in zip(ticks, dot_rows(places, scale.y_range, num_rows * rows).tolist(), strict=True):
-        labels.setdefault(int(dot_row) // rows, tick.label)
-    wall = line(Span(" " * (GUTTER - 1) + style.glyphs.wall, "dim"))
-    return [
-        line(Span(right(labels[row], LABEL_WIDTH), tone), Span(" " + style.glyphs.tick, "dim"))
-        if row in labels
-        else wall
-        for row in range(num_rows)
-    ]
-
-
-def _column(x: float | None, x_range: Range, width: int) -> int | None:
-    """The cell in which x lies; None when it is hidden."""
-    start, end = x_range
-    if x is None or not start <= x <= end:
-        return None
-    return min(width - 1, int((x - start) / (end - start) * width))
-
-
-def _axis(figure: Figure, width: int, glyphs: Glyphs, broken: Sequence[int], cross: int | None) -> Line:
-    """The x axis: a label begins at its place; a mark stands at its own, or at the next free one beside a label."""
-    shown = figure.viewport.shown
-    row = [Span(glyphs.floor, "dim")] * width
-    for tick in x_ticks(shown, figure.x_axis, max(1, width // CELLS_TO_A_LABEL)):
-        at = _column(tick.at, shown, width)
-        if at is not None and at + len(tick.label) <= width:
-            row[at : at + len(tick.label)] = [Span(char, LABEL) for char in tick.label]
-    for mark in figure.marks:
-        at = _column(mark.x, shown, width)
-        if at is not None:
-            row[_free(row, at, glyphs)] = Span(mark.glyph, mark.tone)
-    for at in broken:
-        row[_free(row, at, glyphs)] = Span(glyphs.failed, "bad")
-    if cross is not None and row[cross].tone != LABEL:
-        row[cross] = Span(glyphs.tick, "accent")
-    return line(Span(" " * (GUTTER - 1) + glyphs.corner, "dim"), *merged(row))
-
-
-def _free(row: Sequence[Span], at: int, glyphs: Glyphs) -> int:
-    """The place itself unless a label is there; then the nearest that has neither label nor mark, if there is one."""
-    if row[at].tone != LABEL:
-        return at
-    empty = [i for i, span in enumerate(row) if span.text == glyphs.floor]
-    return min(empty, key=lambda i: abs(i - at), default=at)

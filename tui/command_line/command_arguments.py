@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 RESULTS_DIR = "results"
 FOLDER_TEXT = f"folder of the runs (default {RESULTS_DIR})"
+SMALLEST_PLOT, LARGEST_PLOT = (40, 10), 1000  # columns and rows
 SPEED_TEXT = "playback speed, as a multiple of real time"
 SEED_TEXT = "seed of the environment and the actions (default 1)"
 
@@ -92,12 +94,19 @@ class DemoArguments:
 
 @dataclass(frozen=True, slots=True)
 class ReplayArguments:
-    """`rl-tui replay`. speed: None for one that depends on the length of the run."""
+    """`rl-tui replay`. speed: None for one that depends on the length of the run.
+
+    plot: the metric to be printed instead, None for the screen. behavior: None for all. size: of the chart, in columns
+    and rows; None for that of the terminal.
+    """
 
     run: str
     results_dir: str
     speed: float | None
     options: ScreenOptions
+    plot: str | None = None
+    behavior: str | None = None
+    size: tuple[int, int] | None = None
 
 
 def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
@@ -224,7 +233,8 @@ def parse_replay(words: Sequence[str]) -> ReplayArguments:
     """Does not check whether the run exists."""
     parser = FlagParser(
         "rl-tui replay",
-        description="Play a recorded run. On the screen, < and > change the speed, ( and ) go back and forward.",
+        description="Play a recorded run. On the screen, < and > change the speed, ( and ) go back and forward. With"
+        " --plot, print a chart of it instead.",
         argument_default=argparse.SUPPRESS,
     )
     parser.add_argument("run", metavar="RUN", help="id or folder of the run, or a file of events")
@@ -232,9 +242,29 @@ def parse_replay(words: Sequence[str]) -> ReplayArguments:
     speed = number("a number, at least 0", float, 0)
     speed_text = f"{SPEED_TEXT} (default: it takes a minute)"
     parser.add_argument("--speed", type=speed, default=None, metavar="X", help=speed_text)
+    plot_text = "print the curve of a metric as text, without a screen (default Return)"
+    parser.add_argument("--plot", nargs="?", const="Return", default=None, metavar="METRIC", help=plot_text)
+    behavior_text = "with --plot: only this behavior"
+    parser.add_argument("--behavior", default=None, metavar="NAME", help=behavior_text)
+    size_text = "with --plot: columns and rows of the chart (default: the terminal's, or 80x24)"
+    parser.add_argument("--size", type=_size, default=None, metavar="CxR", help=size_text)
     add_screen_flags(parser)
     typed = parse(parser, words)
-    return ReplayArguments(typed.run, typed.results_dir, typed.speed, screen_options(vars(typed)))
+    if typed.plot is None and (typed.behavior is not None or typed.size is not None):
+        parser.error("--behavior and --size: only with --plot")
+    options = screen_options(vars(typed))
+    return ReplayArguments(typed.run, typed.results_dir, typed.speed, options, typed.plot, typed.behavior, typed.size)
+
+
+def _size(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
+    size = (int(found[1]), int(found[2])) if found is not None else (0, 0)
+    if not (SMALLEST_PLOT[0] <= size[0] <= LARGEST_PLOT and SMALLEST_PLOT[1] <= size[1] <= LARGEST_PLOT):
+        least = "x".join(map(str, SMALLEST_PLOT))
+        raise argparse.ArgumentTypeError(
+            must_be(f"columns and rows from {least} to {LARGEST_PLOT}x{LARGEST_PLOT}", text)
+        )
+    return size
 
 
 def _mapping(text: str) -> dict[str, object]:

@@ -268,7 +268,12 @@ def demo(arguments: command_arguments.DemoArguments) -> int:
 
 
 def replay(arguments: command_arguments.ReplayArguments) -> int:
-    """A recorded run was played. Raises ConfigError if there is none of that name."""
+    """A recorded run was played, or a chart of it is on stdout. Raises ConfigError if there is none of that name."""
+    if arguments.plot is not None:
+        from rl_tui.tui.command_line.plot import plot  # imports numpy
+
+        write_stdout(plot(arguments))
+        return 0
     require_screen("replay")
     from rl_tui.engine.running.threads import spawn
     from rl_tui.engine.session.view import RunView

@@ -42,6 +42,7 @@ class Glyphs:
     wall: str = "│"
     corner: str = "└"
     floor: str = "─"
+    rule: str = "┈"
     dot: str = "·"
     ellipsis: str = "…"
     levels: str = "▁▂▃▄▅▆▇"
@@ -93,6 +94,7 @@ ASCII = Glyphs(
     wall="|",
     corner="+",
     floor="-",
+    rule=" ",
     dot="-",
     ellipsis="~",
     levels="_.-~=+*",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from textual import events
 
 from rl_tui.engine.session.behavior_view import RETURN, BehaviorView
-from rl_tui.tui.charts.drawing import GUTTER, ChartStyle, draw, sample_for
+from rl_tui.tui.charts.around_plot import GUTTER
+from rl_tui.tui.charts.drawing import ChartStyle, draw, sample_for
 from rl_tui.tui.charts.figure import Figure, ingredients
 from rl_tui.tui.charts.metrics import metric_title
 from rl_tui.tui.charts.run_figure import run_figure
@@ -188,7 +189,7 @@ class MetricChart(ChartPane):
         if figure is None:
             self._drawn_of = None
             return centered(empty_words(frame, [self.metric]), height, width)
-        drawn_of = ingredients(figure), _in_words(frame, self.metric), frame.glyphs, frame.has_color, width, height
+        drawn_of = ingredients(figure), in_words(frame, self.metric), frame.glyphs, frame.has_color, width, height
         if drawn_of != self._drawn_of:
             self._drawn, self._drawn_of = charted(frame, figure, width, height), drawn_of
         return self._drawn
@@ -205,7 +206,7 @@ def charted(frame: Frame, figure: Figure, width: int, height: int) -> list[Line]
     return [chart_words(frame, figure, samples, width), *chart] if has_words else chart
 
 
-def _in_words(frame: Frame, metric: str) -> object:
+def in_words(frame: Frame, metric: str) -> object:
     """What the line above a chart of that metric shows besides the figure."""
     behavior = frame.behavior
     if behavior is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rl_tui.engine.session.behavior_view import RETURN, BehaviorView
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.charts.drawing import GUTTER
+from rl_tui.tui.charts.around_plot import GUTTER
 from rl_tui.tui.charts.figure import Figure, Sampled, Samples
 from rl_tui.tui.charts.headline import headline, kind_of
 from rl_tui.tui.charts.metrics import metric_title
@@ -71,7 +71,7 @@ def chart_words(frame: Frame, figure: Figure, samples: Samples, width: int, num_
         words = legend(figure, samples, room)
     else:
         words = _curve_words(behavior, figure, room)
-    return flush(words, notes or calm or _mark_words(figure), width)
+    return flush(words, notes or calm or mark_words(figure), width)
 
 
 def legend(figure: Figure, samples: Samples, width: int) -> Line:
@@ -132,7 +132,7 @@ def _outside_words(frame: Frame, samples: Samples, width: int) -> Line:
     return line(Span("  ".join(words), "warning"))
 
 
-def _mark_words(figure: Figure) -> Line:
+def mark_words(figure: Figure) -> Line:
     """What the visible marks mean."""
     start, end = figure.viewport.shown
     kinds = {mark.word: mark.glyph for mark in figure.marks if start <= mark.x <= end}

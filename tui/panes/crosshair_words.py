@@ -24,7 +24,7 @@ def cross_words(figure: Figure, x: float, width: int, num_cells: int) -> Line:
     place = points[0].x if len(figure.curves) == 1 and points else x
     at = line(Span(f" {x_label(place, figure.x_axis, (end - start) / num_cells / 10)}", "accent"))
     happened = [line(Span(f"{mark.glyph} {mark.text or mark.word}", mark.tone))
-                for mark in _marks_at(figure, x, num_cells)]  # fmt: skip
+                for mark in marks_at(figure, x, num_cells)]  # fmt: skip
     if not points:
         return clip(pack([at, line(Span("no value here", "dim")), *happened], ANY_WIDTH, gap=2), width)
     return _fitting(figure, at, points, happened, width)
@@ -75,7 +75,7 @@ def _entry(point: CrosshairPoint, figure: Figure, is_alone: bool, name_width: in
     return line(Span(label, curve.tone), Span(number(point.mean), "strong"), Span(spread + smooth, "dim"))
 
 
-def _marks_at(figure: Figure, x: float, num_cells: int) -> Sequence[Mark]:
+def marks_at(figure: Figure, x: float, num_cells: int) -> Sequence[Mark]:
     """The rarest first."""
     start, end = figure.viewport.shown
     cell = (end - start) / num_cells

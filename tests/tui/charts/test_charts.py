@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from rl_tui.engine.session.history import HISTORY_POINTS, History
+from rl_tui.tui.charts.around_plot import GUTTER
 from rl_tui.tui.charts.axes import nice_step, step_range, ticks, value_range
 from rl_tui.tui.charts.curve import Curve, history_curve, plain_curve
-from rl_tui.tui.charts.drawing import ASCII_LINES, GUTTER, ChartStyle, draw, sample_for
+from rl_tui.tui.charts.drawing import ASCII_LINES, ChartStyle, draw, sample_for
 from rl_tui.tui.charts.figure import Figure, Mark, Samples, crosshair_points, sample
 from rl_tui.tui.charts.outside import outside
 from rl_tui.tui.charts.percent import bar

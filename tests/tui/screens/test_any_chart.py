@@ -20,7 +20,7 @@ from rl_tui.tui.drawing.lines import clip
 from rl_tui.tui.keys.keymap import Keymap
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.chart import ChartPane, CurvesPane, MetricChart
-from rl_tui.tui.screens.chart import PlotextPane
+from rl_tui.tui.panes.full_chart import FullChart
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
 
@@ -105,8 +105,6 @@ def press(key: str, frame: Frame, pane: ChartPane) -> None:
 
 def drawn(pane: ChartPane, frame: Frame, width: int, height: int) -> str:
     """What the pane shows."""
-    if isinstance(pane, PlotextPane):
-        pane._is_loaded = True
     lines = pane.lines(frame, width, height)[:height]
     return "\n".join("".join(span.text for span in clip(line, width)) for line in lines)
 
@@ -125,7 +123,7 @@ def test_whatever_was_reported_and_pressed_every_chart_is_drawn(
 ) -> None:
     frame = frame_of(behaviors, is_ascii=is_ascii)
     frame.state.selected, frame.state.chart = selected, replace(state)
-    panes = [CurvesPane(), MetricChart(0, USUAL[0]), PlotextPane()]
+    panes = [CurvesPane(), MetricChart(0, USUAL[0]), FullChart()]
     for key in pressed:
         press(key, frame, panes[0])
     for pane in panes:

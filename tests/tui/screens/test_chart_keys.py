@@ -21,7 +21,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
-from rl_tui.tui.charts.drawing import GUTTER
+from rl_tui.tui.charts.around_plot import GUTTER
 from rl_tui.tui.charts.metrics import REWARD
 from rl_tui.tui.charts.state import ChartState
 from rl_tui.tui.drawing.painting import spots
