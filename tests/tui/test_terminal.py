@@ -23,6 +23,10 @@ LIVE = Path(__file__).parent / "live.py"
 MODE_CHANGE = rb"\x1b\[(?:\?(\d+)([hl])|([<>])(\d*)u)"  # a mode set or reset; the kitty keyboard pushed or popped
 MODES = {"1049": "alternate screen", "1000": "mouse", "1003": "mouse moves", "1006": "mouse, SGR", "2004": "paste"}
 CURSOR = "25"
+HEADINGS = {
+    "f": "▸ (Return|Chart)", "g": "▸ Devices", "#": "esc back", "k": "Checkpoints of", "u": "Hyperparameters of",
+    "l": "▸ Log", "?": "Keys for", "q": "Leave",
+}  # fmt: skip
 PICTURE = b"\x1b[?2026h"  # what a picture begins with
 
 
@@ -270,13 +274,13 @@ def test_partial_painting_gives_the_same_picture_as_painting_everything(tmp_path
 def test_a_switch_of_screens_is_written_in_few_bytes(tmp_path: Path, size: tuple[int, int], most: int) -> None:
     with LiveScreen(tmp_path, size=size) as live:
         freeze(live.terminal)
-        for key in [key for screen in "fg#kul?q" for key in (screen, "escape")]:
-            before, shown = len(live.terminal.raw), live.terminal.text()
-            live.terminal.press(key)
-            while live.terminal.text() == shown:
-                live.terminal.watch(0.05)
-            settle(live.terminal)
-            assert len(live.terminal.raw) - before < most, key
+        for screen, heading in HEADINGS.items():
+            for key, is_left in ((screen, False), ("escape", True)):
+                before = len(live.terminal.raw)
+                live.terminal.press(key)
+                live.terminal.wait_for(heading, absent=is_left)
+                settle(live.terminal)
+                assert len(live.terminal.raw) - before < most, (screen, key)
 
 
 def test_the_full_chart_opens_in_one_picture(tmp_path: Path) -> None:
