@@ -94,8 +94,8 @@ class BehaviorView:
 
     @property
     def lesson_began_at(self) -> float:
-        """When its newest lesson began for it; returns from before are of another task. -inf without one."""
-        return self.lessons[-1][0] if self.lessons else -math.inf
+        """The step at which its newest lesson began; returns up to it are of another task. -inf without one."""
+        return self.lessons[-1][1].step if self.lessons else -math.inf
 
     @property
     def is_filling(self) -> bool:

@@ -7,38 +7,49 @@ from typing import NamedTuple
 
 from rl_tui.tui.charts.arrays import Floats, np
 
-TREND_SECONDS = 600.0
+SHARE = 0.25  # of the steps so far
+LEAST_POINTS = 40  # of a young curve: all of it
 FEWEST_POINTS = 6
 SURE = 3.0  # standard errors; returns that follow each other resemble each other, so two would see trends in noise
 
 
 class Trend(NamedTuple):
     """direction: 1 rising, -1 falling, 0 level or unknown. percent: of the level at the start, None where that is too
-    near to zero to compare with. seconds: over which time."""
+    near to zero to compare with. steps: over how many."""
 
     direction: int
     percent: float | None
-    seconds: float
+    steps: float
 
 
 UNKNOWN = Trend(0, None, 0.0)
 
 
-def trend(times: Floats, values: Floats, seconds: float = TREND_SECONDS, since: float = -math.inf) -> Trend:
-    """The slope of the straight line through the points of the last `seconds`, where it is no chance.
+def newest_steps(steps: Floats) -> float:
+    """How many steps a trend is about: the last quarter of the curve, or its newest LEAST_POINTS if they are more.
 
-    times: f64[N] not decreasing; values: f64[N], of which only the finite ones count. since: none before that time.
+    By steps and not by time, so that equal runs have equal trends however fast they were. steps: f64[N], N > 0.
     """
-    if len(times) == 0:
+    last = float(steps[-1])
+    return max(SHARE * (last - float(steps[0])), last - float(steps[-min(LEAST_POINTS, len(steps))]))
+
+
+def trend(steps: Floats, values: Floats, since: float = -math.inf) -> Trend:
+    """The slope of the straight line through the newest steps, where it is no chance.
+
+    steps: f64[N] not decreasing; values: f64[N], of which the finite ones count. since: only those after that step.
+    """
+    if len(steps) == 0:
         return UNKNOWN
-    first = int(np.searchsorted(times, max(times[-1] - seconds, since)))
+    first = int(np.searchsorted(steps, steps[-1] - newest_steps(steps)))
+    first = max(first, int(np.searchsorted(steps, since, side="right")))
     finite = np.isfinite(values[first:])
-    times, values = times[first:][finite], values[first:][finite]
-    span = float(times[-1] - times[0]) if len(times) >= FEWEST_POINTS else 0.0
+    steps, values = steps[first:][finite], values[first:][finite]
+    span = float(steps[-1] - steps[0]) if len(steps) >= FEWEST_POINTS else 0.0
     scale = float(np.abs(values).max()) if span > 0 else 0.0
     if scale == 0.0 or not np.isfinite(scale):
         return UNKNOWN
-    x, y = (times - times.mean()) / span, values / scale  # scaled: squares of large values would overflow
+    x, y = (steps - steps.mean()) / span, values / scale  # scaled: squares of large values would overflow
     level = float(y.mean())
     y -= level
     squares, products = float(np.dot(x, x)), float(np.dot(x, y))

@@ -184,7 +184,7 @@ def header(layout: TableLayout) -> Line:
     """The titles of the columns."""
     titles = "".join(" " + right(column.title, column.width) for column in layout.columns)
     width = layout.sparkline_width
-    trend_title = right("trend, 10 min" if width >= 13 else "trend" if width >= 5 else "", width)
+    trend_title = right("trend, whole run" if width >= 16 else "trend" if width >= 5 else "", width)
     return line(Span(f"   # {left('behavior', layout.name_width)}{titles}   {trend_title}  state", "dim"))
 
 

@@ -16,7 +16,6 @@ from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line, state_tone, wrap
 from rl_tui.tui.drawing.text import (
     count,
-    duration,
     fit,
     fit_path,
     left,
@@ -196,14 +195,15 @@ def replay_lines(behavior: BehaviorView) -> list[Line]:
 
 
 def trend_spans(behavior: BehaviorView, glyphs: Glyphs) -> Line:
-    """Direction and percent, and over which time: "▲ +1.8% in 10m00"; empty for a level or unknown course."""
+    """Direction and percent, and over how many steps: "▲ +1.8% in 750k steps"; empty where it is unknown."""
     history = behavior.returns
-    found = trend(np.array(history.times), np.array(history.mean), since=behavior.lesson_began_at)
+    found = trend(np.array(history.steps), np.array(history.mean), since=behavior.lesson_began_at)
     sign = direction_sign(found.direction, glyphs)
     if found.direction == 0:
-        return line(Span("steady", "dim")) if found.seconds else ()
+        return line(Span("steady", "dim")) if found.steps else ()
+    about = round_count(float(f"{found.steps:.2g}"))  # three digits would not fit at 120 columns
     change = "" if found.percent is None else f" {found.percent:+.{1 if abs(found.percent) < 100 else 0}f}%"
-    return line(sign, Span(change, sign.tone), Span(f" in {duration(found.seconds)}", "dim"))
+    return line(sign, Span(change, sign.tone), Span(f" in {about} steps", "dim"))
 
 
 def lesson_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:

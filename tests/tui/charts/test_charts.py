@@ -25,7 +25,6 @@ from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.charts.raster import BRAILLE, bars, braille_codes, dot_rows, filled
 from rl_tui.tui.charts.sampling import columns, polyline
 from rl_tui.tui.charts.scale import Scale, scale_of
-from rl_tui.tui.charts.smoothing import moving_average, smooth_line
 from rl_tui.tui.charts.window import Viewport
 from rl_tui.tui.charts.x_axis import full_range, step_label, x_ticks
 from rl_tui.tui.charts.y_range import range_text, typed_range
@@ -145,42 +144,6 @@ def test_infinity_is_a_gap_too() -> None:
 def test_columns_between_two_points_are_joined_also_beyond_the_window() -> None:
     line = columns(plain_curve(np.array([0.0, 10.0]), np.array([0.0, 10.0])), (4.0, 6.0), 4)
     assert line.low == pytest.approx([4.25, 4.75, 5.25, 5.75])
-
-
-def test_smoothing_starts_at_the_first_value_and_again_after_a_gap() -> None:
-    smooth = moving_average(np.array([4.0, 4.0, np.nan, 8.0]), 0.6)
-    assert smooth[[0, 1, 3]] == pytest.approx([4.0, 4.0, 8.0])
-    assert np.isnan(smooth[2])
-
-
-def test_smoothing_is_tensorboards_where_points_are_few() -> None:
-    values = np.array([1.0, 5.0, 2.0, 8.0])
-    expected, average = [], 0.0
-    for at, value in enumerate(values.tolist(), 1):
-        average = 0.9 * average + 0.1 * value
-        expected.append(average / (1 - 0.9**at))
-    xs, smooth = smooth_line(plain_curve(np.arange(4.0) * 1000, values), (0.0, 4000.0), 0.9)
-    assert xs.tolist() == [0.0, 1000.0, 2000.0, 3000.0]
-    assert smooth == pytest.approx(expected)
-
-
-def test_smoothed_curve_does_not_depend_on_how_often_the_run_reports() -> None:
-    xs = np.arange(0, 1_000_000, 100.0)
-    ys = np.where(xs < 500_000, 0.0, 1.0)
-    often, rarely = plain_curve(xs, ys), plain_curve(xs[::10], ys[::10])
-    one, other = (np.interp(550_000, *smooth_line(curve, (0.0, 1e6), 0.99)) for curve in (often, rarely))
-    assert one == pytest.approx(other, abs=0.02)
-
-
-def test_smoothing_remembers_what_lies_before_the_window() -> None:
-    curve = plain_curve(np.arange(1000.0), np.where(np.arange(1000) < 500, 0.0, 1.0))
-    xs, smooth = smooth_line(curve, (500.0, 1000.0), 0.9)
-    assert np.interp(500, xs, smooth) == pytest.approx(0.1, abs=0.01)
-
-
-def test_huge_values_are_smoothed_without_overflow() -> None:
-    curve = plain_curve(np.arange(2000.0), np.full(2000, 1.5e308))
-    assert np.isfinite(smooth_line(curve, (0.0, 2000.0), 0.6)[1]).all()
 
 
 def test_steep_curve_has_no_holes() -> None:

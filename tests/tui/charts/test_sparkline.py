@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rl_tui.tui.charts.sparkline import by_time, sparkline
-from rl_tui.tui.charts.trend import trend
+from rl_tui.tui.charts.sparkline import by_steps, by_time, sparkline
+from rl_tui.tui.charts.trend import LEAST_POINTS, newest_steps, trend
 
 anything = arrays(np.float64, st.integers(0, 120), elements=st.floats(width=64))
 
@@ -69,13 +69,43 @@ def test_noise_has_no_trend() -> None:
 
 
 def test_change_is_reported_in_percent_of_where_it_began() -> None:
-    times = np.arange(0.0, 1201.0)
-    rising = trend(times, 100 + times / 60)
-    assert (rising.direction, rising.seconds) == (1, 600.0)
+    steps = np.arange(0.0, 1201.0)
+    rising = trend(steps, 100 + steps / 60)
+    assert (rising.direction, rising.steps) == (1, 300.0)
     assert rising.percent is not None
-    np.testing.assert_allclose(rising.percent, 100 * 10 / 110)
-    assert trend(times, times - 600).percent is None  # begins at zero
+    np.testing.assert_allclose(rising.percent, 100 * 5 / 115)
+    assert trend(steps, steps - 900).percent is None  # begins at zero
 
 
 def test_huge_values_have_a_trend_too() -> None:
     assert trend(np.arange(9.0), np.arange(9.0) * 1e299).direction == 1
+
+
+def test_trend_is_about_the_last_quarter_and_of_a_young_curve_about_all_of_it() -> None:
+    assert newest_steps(np.arange(0.0, 100_001.0, 100.0)) == 25_000.0
+    assert newest_steps(np.arange(1000.0, 1000.0 + LEAST_POINTS)) == LEAST_POINTS - 1
+    steps = np.arange(0.0, 1000.0)
+    assert trend(steps, np.minimum(steps, 700)).direction == 0, "long level"
+
+
+def test_trend_starts_over_after_a_step() -> None:
+    steps = np.arange(0.0, 100.0)
+    values = np.where(steps <= 80, 500.0, steps)  # another task is harder, and it learns that
+    assert [trend(steps, values).direction, trend(steps, values, since=80.0).direction] == [-1, 1]
+
+
+@given(st.integers(1, 10**7), st.integers(1, 40))
+def test_cells_are_round_numbers_of_steps_and_at_most_a_quarter_is_empty(num_steps: int, num_cells: int) -> None:
+    steps = np.arange(0.0, num_steps + 1.0, max(1.0, num_steps / 500))
+    cells = by_steps(steps, steps, num_cells)
+    num_known = np.isfinite(cells).sum()
+    assert num_known >= min(0.7 * num_cells - 1, num_steps), "hardly more than all of it"
+    assert num_cells == 1 or cells[-num_known] < max(1.0, 2 * num_steps / num_cells), "all of it"
+    assert cells[-1] > num_steps - max(2.0, 2 * num_steps / num_cells)
+
+
+def test_only_the_newest_cell_changes_while_a_run_grows() -> None:
+    steps, values = np.arange(0.0, 8000.0, 10.0), np.sin(np.arange(800.0))
+    before, after = (by_steps(steps[:end], values[:end], 20) for end in (785, 795))
+    np.testing.assert_array_equal(before[:-1], after[:-1])
+    assert before[-1] != after[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -27,6 +28,7 @@ from rl_tui.tui.screens.lessons import LessonsScreen
 from rl_tui.tui.screens.prompt import PromptScreen
 from tests.tui import scenes
 from tests.tui.driver import Driven
+from tests.tui.recorded import story_of
 from tests.tui.snapshots import check
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60), "60x15": (60, 15), "50x12": (50, 12)}
@@ -266,12 +268,12 @@ async def test_figures_do_not_repeat_lessons_as_numbers_from_zero() -> None:
 
 
 async def test_trend_starts_over_with_a_lesson() -> None:
-    story = scenes.healthy(1)
-    story.publish(LessonChanged("Walker", 165_000, "terrain", 2, 5), after=1)
+    story = story_of("rising", scenes.START, 400.0, ("Walker",), ends=False)
+    async with Driven(story.view(), (120, 40)) as overview:
+        assert re.search(r"▲ \+[\d.]+% in 39k steps", await overview.text())
+    story.publish(LessonChanged("Walker", 100_000, "terrain", 2, 5), after=1)
     async with Driven(story.view(), (120, 40)) as overview:
         assert "▲" not in await overview.text()
-    async with Driven(scenes.healthy(1).view(), (120, 40)) as overview:
-        assert "▲" in await overview.text()
 
 
 async def test_cursor_begins_at_the_first_parameter_with_lessons() -> None:
