@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from rl_tui.engine.session.history import History
-from rl_tui.tui.charts.arrays import Floats, np
+from rl_tui.tui.charts.arrays import Floats, Indices, np
 from rl_tui.tui.charts.curve import Range
-from rl_tui.tui.charts.raster import BRAILLE, COLUMNS_IN_CELL, ROWS_IN_CELL, Bars, braille_codes, dot_rows, filled
+from rl_tui.tui.charts.raster import BRAILLE, COLUMNS_IN_CELL, ROWS_IN_CELL, Bars, braille_codes, dot_rows
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import Line, Span, Tone, line
 
@@ -34,16 +34,28 @@ def percent_chart(history: History, end: float, span: float, width: int, height:
     column = span / num_columns
     last = math.ceil(end / column) * column
     heights = column_means(np.array(history.times), np.array(history.mean), (last - span, last), num_columns)
-    num_dots = height * (ROWS_IN_CELL if glyphs.braille else 1)
-    tops = dot_rows(heights, (0.0, 100.0), num_dots)
-    drawn = Bars(np.where(np.isnan(tops), num_dots, tops).astype(np.int64), np.full(num_columns, num_dots))
-    if glyphs.braille:
-        codes = braille_codes(drawn, height)
-        points = np.where(codes == 0, ord(" "), codes.astype(np.uint32) + BRAILLE)
-    else:
-        points = np.where(filled(drawn, height), ord("#"), ord(" "))
+    points = _braille(heights, height) if glyphs.braille else _levels(heights, height, glyphs.levels + glyphs.full)
     rows = [row.tobytes().decode("utf-32-le") for row in points.astype("<u4")]
     return [line(Span(_scale(at, height, glyphs), "dim"), Span(row, "accent")) for at, row in enumerate(rows)]
+
+
+def _braille(percents: Floats, height: int) -> Indices:
+    """i64[height, C / 2]: characters of columns that are filled up to their percent, with a dot at least."""
+    num_dots = height * ROWS_IN_CELL
+    tops = dot_rows(percents, (0.0, 100.0), num_dots)
+    drawn = Bars(np.where(np.isnan(tops), num_dots, tops).astype(np.int64), np.full(len(percents), num_dots))
+    codes = braille_codes(drawn, height)
+    return np.asarray(np.where(codes == 0, ord(" "), codes.astype(np.int64) + BRAILLE))
+
+
+def _levels(percents: Floats, height: int, levels: str) -> Indices:
+    """i64[height, C]: the same with signs from nearly empty to full, since a cell has no dots: 1 % fills none."""
+    tops = np.nan_to_num(np.clip(percents, 0.0, 100.0), nan=-1.0) / 100 * height
+    shares = tops - np.arange(height)[::-1, None]  # of each cell that is filled
+    signs = np.array([ord(" "), *map(ord, levels)])
+    at = np.clip(np.floor(shares * (len(levels) - 1)).astype(np.int64), 0, len(levels) - 1) + 1
+    is_drawn = (shares > 0) | ((tops == 0) & (np.arange(height)[:, None] == height - 1))
+    return np.asarray(np.where(is_drawn, signs[at], ord(" ")))
 
 
 def column_means(xs: Floats, ys: Floats, x_range: Range, num_columns: int) -> Floats:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
+from typing import TypeAlias
 
 from rl_tui.engine.session.messages import DevicesSampled, Gpu, GpuProcess
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.charts.percent import bar, percent_chart, time_span
 from rl_tui.tui.drawing.glyphs import Glyphs
-from rl_tui.tui.drawing.lines import Line, Span, line, padded
-from rl_tui.tui.drawing.text import duration, left, right, size
+from rl_tui.tui.drawing.lines import Line, Span, Tone, line, pack, padded
+from rl_tui.tui.drawing.text import duration, fit, left, right, size
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.blocks import Block, BlocksPane
-from rl_tui.tui.panes.devices import DISK_LOW_BYTES, gpu_line
+from rl_tui.tui.panes.devices import BAR_WIDTH, DISK_LOW_BYTES, HOT_CELSIUS
 from rl_tui.tui.panes.list import Entry, plain
 
-LEAST_ROWS, MOST_ROWS = 3, 8  # of a chart beside others
+LEAST_ROWS, MOST_ROWS = 3, 16  # of a device beside others
+NARROW, WIDTH, WIDTH_OF_ALL = 46, 60, 86  # of a device's figures: without a bar of its memory, with, and with its name
+MEMORY_WIDTH = 6
+LEAST_WIDTH = 66  # where a history is worth its place beside them
 LAST_SECONDS = 3600.0
+Users: TypeAlias = Callable[[int, int], list[Line]]
 
 
 class DevicesList(BlocksPane):
@@ -59,34 +64,41 @@ class DevicesList(BlocksPane):
         if devices.gpu_note or not gpus:
             gpus.insert(0, _note(devices, frame.glyphs))
         machine = _machine(devices, frame.glyphs)
-        self._rows = _rows(self._room, len(gpus) + len(machine), len(devices.gpus) + 2)
-        blocks = [*gpus, *(self._machine(key, first, frame) for key, first in machine.items())]
+        self._rows = _rows(self._room, len(gpus) - len(devices.gpus) + 1, len(devices.gpus) + 2)
+        blocks = [*gpus, *(self._machine(key, rows, frame) for key, rows in machine.items())]
         return [block for block in blocks if self.alone in ("", block.key)] or blocks
 
     def _gpu(self, gpu: Gpu, frame: Frame) -> Block:
-        draw = partial(gpu_line, gpu, frame.glyphs)
-        return self._block(f"gpu {gpu.index}", gpu_words(gpu), draw, gpu.processes, frame)
+        draw = partial(gpu_row, gpu, frame.glyphs)
+        users = partial(process_lines, gpu.processes, frame.glyphs)
+        return self._block(f"gpu {gpu.index}", gpu_words(gpu), draw, users, frame)
 
-    def _machine(self, key: str, first: Line, frame: Frame) -> Block:
-        return self._block(key, " ".join(plain(first).split()), lambda _: first, None, frame)
+    def _machine(self, key: str, rows: Sequence[Line], frame: Frame) -> Block:
+        text = " ".join(" ".join(map(plain, rows)).split())
+        return self._block(key, text, lambda _: rows[0], lambda _width, _height: list(rows[1:]), frame)
 
-    def _block(
-        self, key: str, text: str, draw: Callable[[int], Line], processes: Sequence[GpuProcess] | None, frame: Frame
-    ) -> Block:
-        """processes: None where none can be."""
-        return Block(key, text, draw, partial(self._rest, key, processes, frame))
-
-    def _rest(self, key: str, processes: Sequence[GpuProcess] | None, frame: Frame, width: int) -> list[Line]:
-        """The history, and the processes beside it, or below it where the block stands alone."""
-        process_width = 30 if width < 100 else 44
-        most = max(2, self._room // 2) if self.alone else self._rows
-        rows = [] if processes is None else process_lines(processes, process_width, most, frame.glyphs)
+    def _block(self, key: str, text: str, draw: Callable[[int], Line], users: Users, frame: Frame) -> Block:
+        """users: of so many cells and lines."""
         if self.alone:
-            below = [line("  ", *spans) for spans in rows]
-            return [*self._chart(key, frame, width, self._room - 1 - len(below)), *below]
-        if not rows:
-            return self._chart(key, frame, width, self._rows)
-        return beside(self._chart(key, frame, width - process_width - 2, self._rows), rows, width - process_width)
+            return Block(key, text, draw, partial(self._below, key, users, frame))
+        rows = cache(partial(self._side_by_side, key, draw, users, frame))
+        return Block(key, text, lambda width: rows(width)[0], lambda width: rows(width)[1:])
+
+    def _side_by_side(
+        self, key: str, draw: Callable[[int], Line], users: Users, frame: Frame, width: int
+    ) -> list[Line]:
+        """The device and its users below one another, and the history beside them."""
+        left_width = width
+        if width >= LEAST_WIDTH:
+            left_width = NARROW if width < 100 else WIDTH if width < 150 else WIDTH_OF_ALL
+        below = users(min(left_width, WIDTH) - 6, max(1, self._rows - 1))
+        figures = [draw(left_width), *(line(" " * 4, *row) for row in below)]
+        return beside(figures, self._chart(key, frame, width - left_width, self._rows), left_width)
+
+    def _below(self, key: str, users: Users, frame: Frame, width: int) -> list[Line]:
+        """Where the device stands alone: its history over the whole width, and its users."""
+        below = [line("  ", *spans) for spans in users(44, max(2, self._room // 2))]
+        return [*self._chart(key, frame, width, self._room - 1 - len(below)), *below]
 
     def _chart(self, key: str, frame: Frame, width: int, height: int) -> list[Line]:
         history = frame.view.device_histories.get(key)
@@ -97,6 +109,32 @@ class DevicesList(BlocksPane):
     def _span(self, frame: Frame) -> float:
         began = min((history.times[0] for history in frame.view.device_histories.values() if len(history)), default=0.0)
         return time_span(frame.time - began if began else 0.0, math.inf if self.alone else LAST_SECONDS)
+
+
+def gpu_row(gpu: Gpu, glyphs: Glyphs, width: int) -> Line:
+    """How busy, full, warm it is, each in its own column; what its driver does not report is left out."""
+    tone: Tone = "accent" if gpu.in_use else "dim"
+    title = Span(left(f"gpu{gpu.index}", 5), tone)
+    percent = gpu.utilization_percent
+    if percent is None:
+        parts = [line(title, Span(" " * BAR_WIDTH + "  n/a", "dim"))]
+    else:
+        parts = [line(title, *bar(percent / 100, BAR_WIDTH, glyphs, tone), right(f"{percent:.0f}%", 5))]
+    if gpu.memory_used_bytes is not None and gpu.memory_total_bytes is not None:
+        share = gpu.memory_used_bytes / max(gpu.memory_total_bytes, 1)
+        figures = right(f"{size(gpu.memory_used_bytes)}/{size(gpu.memory_total_bytes)}", 10)
+        in_bar = [] if width < WIDTH else [Span("mem ", "dim"), *bar(share, MEMORY_WIDTH, glyphs, tone)]
+        parts.append(line(*in_bar, figures))
+    if gpu.temperature_celsius is not None:
+        is_hot = gpu.temperature_celsius >= HOT_CELSIUS
+        words = f"{glyphs.warning} " * is_hot + f"{gpu.temperature_celsius:.0f}C"
+        parts.append(line(Span(words, "warning" if is_hot else "text")))
+    if gpu.power_watts is not None:
+        has_limit = gpu.power_limit_watts is not None and width >= WIDTH
+        limit = f"/{gpu.power_limit_watts:.0f}" if has_limit else ""
+        parts.append(line(right(f"{gpu.power_watts:.0f}{limit}W", 8 if limit else 4)))
+    parts.append(line(Span(fit(safe_text(gpu.name), 24, glyphs.ellipsis), "dim")))
+    return line(" ", *pack(parts, width - 2, gap=2))
 
 
 def beside(these: Sequence[Line], those: Sequence[Line], width: int) -> list[Line]:
@@ -120,7 +158,7 @@ def gpu_words(gpu: Gpu) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def process_lines(processes: Sequence[GpuProcess], width: int, height: int, glyphs: Glyphs) -> list[Line]:
+def process_lines(processes: Sequence[GpuProcess], glyphs: Glyphs, width: int, height: int) -> list[Line]:
     """A line each; where they are more than `height`, the last line counts the rest."""
     if not processes:
         return [line(Span("no process", "dim"))]
@@ -138,9 +176,9 @@ def process_line(process: GpuProcess, width: int, glyphs: Glyphs) -> Line:
     return line(Span(f"{process.pid:>7} ", "dim"), name, right(memory, 6), Span(whose, "good"))
 
 
-def _rows(room: int, num_blocks: int, num_charts: int) -> int:
-    """How high each chart may be so that all of them are visible, if that can be."""
-    return max(LEAST_ROWS, min(MOST_ROWS, (room - num_blocks) // num_charts))
+def _rows(room: int, num_lines: int, num_charts: int) -> int:
+    """How high each device with a chart may be so that all are visible beside `num_lines` others, if that can be."""
+    return max(LEAST_ROWS, min(MOST_ROWS, (room - num_lines) // num_charts))
 
 
 def _note(devices: DevicesSampled, glyphs: Glyphs) -> Entry:
@@ -152,22 +190,23 @@ def _note(devices: DevicesSampled, glyphs: Glyphs) -> Entry:
     return Entry("gpu note", plain(words).strip(), lambda _: words)
 
 
-def _machine(devices: DevicesSampled, glyphs: Glyphs) -> dict[str, Line]:
-    """By key: what is known of the machine."""
+def _machine(devices: DevicesSampled, glyphs: Glyphs) -> dict[str, tuple[Line, ...]]:
+    """By key: what is known of the machine, and below it what of that this run uses."""
     used, total = devices.memory_used_bytes, devices.memory_total_bytes
     free, disk = devices.disk_free_bytes, devices.disk_total_bytes
     is_low = free < DISK_LOW_BYTES
     processor = line(f"of {devices.num_cpus} CPUs")
-    memory = line(f"{size(used)} of {size(total)}", Span("   this run ", "dim"), size(devices.process_memory_bytes))
+    memory = line(f"{size(used)} of {size(total)}")
+    ours = line(" " * 8, right(size(devices.process_memory_bytes), 5), Span(" this run", "good"))
     space = line(
         Span(f"{glyphs.warning} only " if is_low else "", "warning"),
         Span(size(free), "warning" if is_low else "text"),
         f" free of {size(disk)}",
     )
     return {
-        "cpu": _used("cpu", devices.cpu_percent, processor, glyphs),
-        "memory": _used("ram", 100 * used / max(total, 1), memory, glyphs),
-        "disk": _used("disk", 100 * (disk - free) / max(disk, 1), space, glyphs),
+        "cpu": (_used("cpu", devices.cpu_percent, processor, glyphs),),
+        "memory": (_used("ram", 100 * used / max(total, 1), memory, glyphs), ours),
+        "disk": (_used("disk", 100 * (disk - free) / max(disk, 1), space, glyphs),),
     }
 
 

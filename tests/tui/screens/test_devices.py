@@ -10,7 +10,7 @@ from rl_tui.engine.session.history import History
 from rl_tui.engine.session.messages import DevicesSampled, Gpu, GpuProcess
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.percent import column_means, percent_chart, time_span
-from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
+from rl_tui.tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from rl_tui.tui.drawing.lines import cells
 from rl_tui.tui.panes.list import plain
 from tests.tui import scenes
@@ -174,6 +174,19 @@ def test_percent_chart_fills_what_was_busy_and_nothing_else(glyphs: object) -> N
     assert rows[0].startswith("100")
     assert not rows[0][5:14].strip()
     assert all(row[17:24] == ("⣿" if signs.braille else "#") * 7 for row in rows)
+
+
+@pytest.mark.parametrize("signs", [UNICODE, ASCII])
+def test_percent_chart_shows_a_little_as_little(signs: Glyphs) -> None:
+    idle, half = (history(*((float(at), percent) for at in range(101))) for percent in (1.0, 50.0))
+    rows = [plain(row)[5:] for row in percent_chart(idle, 100.0, 100.0, 25, 3, signs)]
+    assert not "".join(rows[:2]).strip()
+    assert set(rows[2].strip()) <= {signs.levels[0], "⣀", "⡀", "⢀"}
+    top, middle, bottom = (plain(row)[5:].strip() for row in percent_chart(half, 100.0, 100.0, 25, 3, signs))
+    assert not top
+    assert middle
+    assert bottom[5] == ("⣿" if signs.braille else "#")
+    assert middle[5] not in ("⣿", "#")
 
 
 def test_percent_chart_needs_room_and_samples() -> None:
