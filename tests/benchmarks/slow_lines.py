@@ -25,7 +25,7 @@ SIZES = (80, 24), (120, 40)
 SLOW_RATES, FAST_RATES = (2_000.0, 10_000.0), (100_000.0, 1_000_000.0)
 DELAY_SECONDS, FAST_DELAYS = 0.2, (0.01, 0.2)
 HEADINGS = {
-    "chart": ("f", "▸ (Chart|Return)"), "grid": ("#", "Episode Length"), "one behavior": ("enter", "Walker · PPO"),
+    "chart": ("f", "▸ (Chart|Return)"), "grid": ("#", "Episode Length"), "one behavior": ("enter", "▸ Walker · PPO"),
     "checkpoints": ("k", "Checkpoints of"), "hyperparameters": ("u", "Hyperparameters of"),
     "lessons": ("h", "Environment parameters"), "devices": ("g", "▸ Devices"), "log": ("l", "▸ Log"),
     "warnings": ("w", "▸ Warnings"), "configuration": ("Y", "▸ Configuration"), "help": ("?", "Keys for"),

@@ -6,6 +6,7 @@ SHARE = 0.015  # of one core, and of the interpreter's lock, for drawing; with e
 LOCAL_SECONDS, REMOTE_SECONDS = 0.25, 0.5  # from one drawing to the next at least
 LONGEST_SECONDS = 1.0  # a slower screen seems to hang; also the interval on a slow link
 LINK_SLOW = "link slow"
+LATE_SMOOTHING, LATE_SHARE = 0.8, 0.6
 LINE_SHARE = 0.5  # of a slow line's time, so that a key finds it free
 LONGEST_SLOW_SECONDS = 4.0
 SLOW_SECONDS = 10.0  # how long a link counts as slow after the last picture that was late
@@ -21,6 +22,7 @@ class Pace:
         self._drawn_at = -LONGEST_SECONDS
         self._cpu: float | None = None
         self._skipped_at = self._slow_until = float("-inf")
+        self._late = 0.0  # share of the last times to draw at which the terminal was not ready
         self._is_slow, self._line_seconds = False, 0.0
 
     def interval(self, now: float) -> float:
@@ -39,19 +41,23 @@ class Pace:
             used = min(cpu - self._cpu, LONGEST_SECONDS * SHARE)
             self._cost = SMOOTHING * self._cost + (1 - SMOOTHING) * used
         self._cpu, self._drawn_at = cpu, now
+        self._late *= LATE_SMOOTHING
 
     def measured(self, is_slow: bool, line_seconds: float) -> None:
         """The terminal says what it has taken. line_seconds: how long the last picture was on its way."""
         self._is_slow, self._line_seconds = is_slow, line_seconds
 
     def skipped(self, now: float) -> None:
-        """It was time to draw, but the last picture was not written yet; twice in a row, the link is slow."""
-        since = now - self._skipped_at
-        if since < self.usual / 2:  # the same picture, checked more often than usual
+        """It was time to draw, but the last picture was not written yet; of a terminal that gives no answers.
+
+        One that often is not ready is slow; a large picture alone, or a start on a busy machine, makes none.
+        """
+        if now - self._skipped_at < self.usual / 2:  # the same picture, checked more often than usual
             return
-        if since < 2 * LONGEST_SECONDS:
-            self._slow_until = now + SLOW_SECONDS
         self._skipped_at = now
+        self._late = LATE_SMOOTHING * self._late + 1 - LATE_SMOOTHING
+        if self._late > LATE_SHARE:
+            self._slow_until = now + SLOW_SECONDS
 
     def is_slow(self, now: float) -> bool:
         """Whether the link is too slow for the usual interval."""
