@@ -204,6 +204,8 @@ class TrainerApp(FailingApp[ExitReason]):
     def show_update(self, sequences: str) -> None:
         """Draw it; what of the picture has changed is written as soon as the terminal takes it."""
         self._painter.draw(sequences)
+        if self._painter.is_held and not isinstance(self.screen, RunScreen | PaneDialog):  # Textual draws all of it
+            self.screen.call_after_refresh(self._painter.release)
 
     def forget_terminal(self) -> None:
         """Something else may have written to the terminal: all of it is written again."""
@@ -413,7 +415,7 @@ class TrainerApp(FailingApp[ExitReason]):
             patches = top.draw(self._frame())
             self._faults.collect(top.panes)
             paint(self, top, PatchUpdate(patches) if patches else None)
-            top.was_drawn |= bool(patches)
+            top.was_drawn |= bool(patches) or (isinstance(top, PaneDialog) and top.is_laid_out)
             if self._painter.is_held and top.was_drawn:
                 top.call_after_refresh(self._painter.release)
         self._pace.drew(time.monotonic(), time.thread_time())

@@ -53,6 +53,7 @@ from rl_tui.tui.screens import alerts
 from rl_tui.tui.screens import base as screens
 from rl_tui.tui.screens.overview import OverviewScreen
 from rl_tui.tui.state.preferences import Preferences
+from rl_tui.tui.terminal import painter
 from rl_tui.tui.terminal.streams import redirect_output
 from tests.deadline import DEADLINE_SECONDS
 
@@ -220,6 +221,7 @@ def main() -> None:
     parser.add_argument("--no-title", action="store_true")
     parser.add_argument("--saving-seconds", type=float, default=0.2, help="before a failure is shown")
     parser.add_argument("--slow-seconds", type=float, default=0.5, help="how long a link counts as slow")
+    parser.add_argument("--hold-seconds", type=float, default=0.25, help="for which a new screen may be held back")
     parser.add_argument("--noise", action="store_true", help="write to descriptors 1 and 2 from beside the screen")
     parser.add_argument("--hangup", choices=["ignored", "blocked"], help="the disposition of SIGHUP")
     arguments = parser.parse_args()
@@ -229,6 +231,7 @@ def main() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     signal.signal(signal.SIGVTALRM, lambda *_: SIGNALED.set())
     alerts.SAVING_SECONDS = arguments.saving_seconds
+    painter.HOLD_SECONDS = arguments.hold_seconds
     pacing.SLOW_SECONDS = arguments.slow_seconds
     session = LiveSession(arguments.behaviors, arguments.stop_seconds, arguments.happening)
     if arguments.broken == "pane":

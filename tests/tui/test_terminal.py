@@ -294,6 +294,15 @@ def test_the_full_chart_opens_in_one_picture(tmp_path: Path) -> None:
         assert bytes(live.terminal.raw[before:]).count(b"\x1b[?2026h") == 1
 
 
+def test_what_a_key_opens_is_written_as_soon_as_it_is_drawn(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, "--hold-seconds", "1e6", size=(120, 40)) as live:
+        for key, heading in {**HEADINGS, "ctrl+p": "a command"}.items():
+            live.terminal.press(key)
+            live.terminal.wait_for(heading)
+            live.terminal.press("escape")
+            live.terminal.wait_for(heading, absent=True)
+
+
 def test_ctrl_l_writes_everything_again(tmp_path: Path) -> None:
     with LiveScreen(tmp_path) as live:
         freeze(live.terminal)

@@ -26,6 +26,11 @@ class PaneDialog(ModalScreen[bool]):
             yield self.pane
 
     @property
+    def is_laid_out(self) -> bool:
+        """Whether Textual has drawn the box, with what the pane expected to show."""
+        return self.pane in spots(self)
+
+    @property
     def panes(self) -> Sequence[Pane]:
         """What is drawn."""
         return [self.pane]
