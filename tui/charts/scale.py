@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -61,11 +62,7 @@ class Scale:
         """Those chosen for the chart, else round values from bottom to top: about `num_ticks` at most, two at least if
         linear. No label is there twice."""
         values = self.values or self._values(num_ticks)
-        if self.kind == "linear":
-            labels = tick_labels(values, values[1] - values[0] if len(values) > 1 else self.top - self.bottom)
-        else:
-            labels = [_power_label(value) for value in values]
-        return [Tick(value, label) for value, label in zip(values, labels, strict=True) if label]
+        return [Tick(value, label) for value, label in zip(values, self._labels(values), strict=True) if label]
 
     def evenly(self, rows: Rows) -> Scale:
         """With the most ticks between its ends that stand in these rows at equal distances, if there are any."""
@@ -75,10 +72,16 @@ class Scale:
                 return replace(self, values=tuple(values))
         return self
 
+    def _labels(self, values: Sequence[float]) -> list[str]:
+        """ "" for one that would be the same as another."""
+        if self.kind != "linear":
+            return [_power_label(value) for value in values]
+        return tick_labels(values, values[1] - values[0] if len(values) > 1 else self.top - self.bottom)
+
     def _values(self, num_ticks: int) -> list[float]:
         if self.kind == "linear" or (self.kind == "log" and self.top < 3 * self.bottom):
-            tried = [ticks(self.bottom, self.top, most) for most in (num_ticks, 4, 5)]  # 5 make at least two
-            return next((values for values in tried if len(values) > 1), tried[0])
+            tried = [ticks(self.bottom, self.top, most) for most in (num_ticks, 4, 5, 6)]  # one has two labels
+            return next((values for values in tried if sum(map(bool, self._labels(values))) > 1), tried[0])
         highest = math.floor(math.log10(max(abs(self.bottom), abs(self.top))) + 1e-9)
         if self.kind == "log":
             lowest = math.ceil(math.log10(self.bottom) - 1e-9)

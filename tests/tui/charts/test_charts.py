@@ -182,8 +182,9 @@ def test_tick_stands_beside_the_row_of_its_value(
 
 
 @given(st.integers(1, 12), st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
+@example(1, -114243.0, 1.0)
 def test_linear_axis_has_two_ticks_however_low_it_is(num_ticks: int, low: float, length: float) -> None:
-    length = max(length, abs(low) / 100)  # nearer to each other their labels would be the same
+    length = max(length, abs(low) / 50)  # of "-126k" and "-125k", which are 0.8 % apart, two must lie in it
     assert len(scale_of(low, low + length, False).ticks(num_ticks)) >= 2
 
 
