@@ -43,6 +43,7 @@ __all__ = [
 ]  # fmt: skip
 
 Result = TypeVar("Result")
+AT_ONCE = 64  # characters that a terminal reads, and shows, at once anyway
 _INNER_OUTER = lru_cache(1024)(partial(StylesCache.get_inner_outer.__wrapped__, StylesCache))
 
 
@@ -183,9 +184,11 @@ def write_picture(app: App[Any], sequences: str) -> None:
     """The terminal shows them at once, where it can (mode 2026), and the cursor is where the user types."""
     typed_at = app.cursor_position  # (0, 0) where nothing is typed
     cursor = Control.move_to(*app.screen.outer_size.clamp_offset(typed_at)) if typed_at else ""
-    app._begin_update()
+    if is_long := len(sequences) > AT_ONCE:
+        app._begin_update()
     write(app, f"{sequences}{cursor}")
-    app._end_update()
+    if is_long:
+        app._end_update()
 
 
 def driver_of(app: App[Any]) -> object:

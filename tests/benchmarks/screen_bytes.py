@@ -23,7 +23,7 @@ KEYS = {
 }  # fmt: skip
 WATCHES = {"overview": "", "log": "l"}
 SETTLED_SECONDS, WATCHED_SECONDS = 1.0, 10.0
-PICTURE = b"\x1b[?2026h"  # what each begins with
+PICTURE = b"\x1b[5n"  # what follows each
 
 
 def measure(size: tuple[int, int]) -> tuple[dict[str, str], dict[str, str]]:
