@@ -59,6 +59,11 @@ class GivenSource(EnvironmentSource):
     name: str | None = None
 
     @property
+    def is_lent(self) -> bool:
+        """See EnvironmentSource."""
+        return self.is_object
+
+    @property
     def is_object(self) -> bool:
         """Whether there is one environment only, which belongs to the program."""
         return _is_environment(self.given)

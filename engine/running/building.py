@@ -38,7 +38,7 @@ from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BLOCK_ROWS
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.command_ledger import Report
-from rl_tui.engine.running.environment_worker import EnvironmentWorker
+from rl_tui.engine.running.environment_runner import EnvironmentRunner
 from rl_tui.engine.running.environments import (
     NamedEnvironment,
     make_pool,
@@ -73,6 +73,7 @@ from rl_tui.engine.storage.earlier_returns import earlier_returns
 from rl_tui.engine.storage.run_folder import RunFolder
 
 LATE_SEEDS = 1000  # more than any run has behaviors when it starts, and any environment later
+ENVIRONMENT_SEEDS = 1_000_003  # between environments: ML-Agents gives copy i of one seed + i, and none may be shared
 RANDOM_SEEDS = 10_000  # ML-Agents draws a seed from 0 to 9999 when none is given
 
 
@@ -115,8 +116,8 @@ class Place:
 
 
 class Builder:
-    """Makes the environment workers of a run. Used by the coordinator while the run starts, and by the threads of
-    collectors when a behavior appears, one at a time.
+    """Makes the environments and behaviors of a run. Used by the coordinator while the run starts, and by the threads
+    of collectors when a behavior appears, one at a time.
 
     Its public attributes, by behavior, grow when one appears: other threads look up names, or iterate over copies.
     """
@@ -159,42 +160,35 @@ class Builder:
         """By behavior that continues: the checkpoint it was restored from."""
         return self._restorer.resumed_from
 
-    def workers(self, saver: Saver) -> list[EnvironmentWorker]:
-        """One worker for the environment of all behaviors, or one for each behavior's own."""
+    def runners(self, saver: Saver) -> list[EnvironmentRunner]:
+        """One runner for the environment of all behaviors, or one for each behavior's own."""
         is_wanted = self._is_training and self._config.env_settings.training_analytics
         analytics = describe_training(self._config, self._device.type) if is_wanted else None
         environments = named_environments(self._config, self._seed, self._folder.run_logs, analytics)
-        return [self._worker(environment, index, saver) for index, environment in enumerate(environments)]
+        return [self._runner(environment, index, saver) for index, environment in enumerate(environments)]
 
-    def _worker(self, environment: NamedEnvironment, index: int, saver: Saver) -> EnvironmentWorker:
+    def _runner(self, environment: NamedEnvironment, index: int, saver: Saver) -> EnvironmentRunner:
         settings, source = self._config.env_settings, environment.source
-
-        # ML-Agents gives environment i seed + i; the workers of a run must not share seeds
-        seed = self._seed + index * 1_000_003
         has_workers = settings.num_workers > 0 or is_of_unity(source.env)
-        seconds_to_start = None if has_workers else start_seconds(settings.timeout_wait)
-        output = self._folder.output
-        names, run_logs = environment.behaviors, self._folder.run_logs
-        maker, follower = _EnvironmentBehaviors(self, environment, index, saver), LessonFollower(self._lessons)
+        follower = LessonFollower(self._lessons)
 
-        def make() -> EnvironmentPool:
+        def made() -> EnvironmentPool:
             step = self._reached_step
-            pool = make_pool(source, settings, run_logs, step)
+            pool = make_pool(source, settings, self._folder.run_logs, step)
             follower.prepare(pool, step)
             return pool
 
-        return EnvironmentWorker(
-            source.env,
-            make,
-            maker,
-            seed,
+        return EnvironmentRunner(
+            source,
+            environment.behaviors,
+            made,
+            _EnvironmentBehaviors(self, environment, index, saver),
+            self._seed + index * ENVIRONMENT_SEEDS,
             self._bus,
-            self._ui_priority,
-            output,
-            seconds_to_start,
-            names,
-            start_note(source.env, settings),
+            Control(self._ui_priority),
             follower,
+            None if has_workers else start_seconds(settings.timeout_wait),
+            start_note(source.env, settings),
         )
 
     @property

@@ -178,7 +178,7 @@ class Run:
             lessons,
         )  # fmt: skip
         saver = Saver(builder.files, self._bus, partial(self._record.write_status, builder.files))
-        workers = builder.workers(saver)
+        workers = [EnvironmentWorker(runner, self._bus, self._folder.output) for runner in builder.runners(saver)]
         self._building_since = time.monotonic()
         try:
             for worker in workers:

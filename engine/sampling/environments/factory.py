@@ -70,6 +70,11 @@ class EnvironmentSource:
         )
 
     @property
+    def is_lent(self) -> bool:
+        """Whether its environments are the user's, who closes them."""
+        return False
+
+    @property
     def has_one_behavior(self) -> bool:
         """Whether it is known to have one behavior, and never more."""
         kind = kind_of(self.env)
