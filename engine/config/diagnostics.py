@@ -81,6 +81,8 @@ class SourceMap:
         """`file:line:column: path`, or `--flag` for what came from the command line."""
         if flag := self._flag(diagnostic.path):
             return flag
+        if self.file and not self.has(diagnostic.path) and (inside := self.flags_within(diagnostic.path)):
+            return f"{self.flags[inside[0]]}: {path_text(diagnostic.path)}"
         place = ":".join((visible(self.file, limit=4096), *map(str, self._mark(diagnostic)))) if self.file else ""
         return ": ".join(part for part in (place, path_text(self.in_file(diagnostic.path))) if part)
 

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from rl_tui.engine.config import run_flags
-from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, Diagnostic, KeyPath, one_of, suggest, visible
+from rl_tui.engine.config.diagnostics import (
+    DEEPEST,
+    LARGEST_WHOLE,
+    Diagnostic,
+    KeyPath,
+    describe,
+    one_of,
+    suggest,
+    visible,
+)
 from rl_tui.engine.errors import ConfigError
 
 Setting: TypeAlias = "bool | int | float | str | list[Setting] | dict[str, Setting] | None"
@@ -41,9 +51,9 @@ def set_flags(
     refused: list[Diagnostic] = []
     in_order = sorted(overrides.items(), key=lambda one: one[0].startswith("behaviors."))  # env may name behaviors
     for dotted, value in in_order:
-        path = _key_path(dotted, raw)
+        path, misfit = _with_positions(_key_path(dotted, raw), raw)
         flags[path] = name_of(dotted)
-        if reason := _why_unusable(path, value) or _why_misplaced(path, raw):
+        if reason := _why_unusable(path, value) or misfit or _why_misplaced(path, raw):
             refused.append(Diagnostic(path, reason))
         else:
             _set(raw, path, value)
@@ -99,18 +109,42 @@ def flag_of(dotted: str) -> str:
 
 
 def _set(raw: dict[str, object], path: KeyPath, value: object) -> None:
-    """Put one value in, also where the file turns the section off (null).
-
-    One that is no mapping is left for the schema to refuse.
-    """
-    section: object = raw
+    """Put one value in, also where the file turns the section off (null). path: as `_with_positions` returns it."""
+    section: Any = raw  # mappings by text, lists by position
     for part in path[:-1]:
-        if isinstance(section, dict):
-            if section.get(str(part)) is None:
-                section[str(part)] = {}
-            section = section[str(part)]
-    if isinstance(section, dict):
-        section[str(path[-1])] = value
+        if (section.get(part) if isinstance(section, dict) else section[part]) is None:
+            section[part] = {}
+        section = section[part]
+    section[path[-1]] = value
+
+
+def _with_positions(path: KeyPath, raw: Mapping[str, object]) -> tuple[KeyPath, str]:
+    """The path with positions in lists as numbers, from 0; and why there is no such place, else empty."""
+    inside: object = raw
+    for at, part in enumerate(path):
+        if inside is None or isinstance(inside, dict):
+            inside = inside.get(part) if inside else None
+        elif not isinstance(inside, list):
+            return (
+                path,
+                f"{visible(str(path[at - 1]))} is {describe(inside)}, which has no setting {visible(str(part))}",
+            )
+        elif (position := _position(str(part))) is None or position >= len(inside):
+            return path, _no_entry(visible(str(path[at - 1])), part, len(inside))
+        else:
+            path, inside = (*path[:at], position, *path[at + 1 :]), inside[position]
+    return path, ""
+
+
+def _position(part: str) -> int | None:
+    return int(part) if re.fullmatch("[0-9]{1,9}", part) else None
+
+
+def _no_entry(of: str, part: str | int, num_entries: int) -> str:
+    if not num_entries:
+        return f"{of} is an empty list, which has no entry {visible(str(part))}: set the list itself, as JSON"
+    numbers = f"its entries are 0 to {num_entries - 1}" if num_entries > 1 else "its only entry is 0"
+    return f"{of} has no entry {visible(str(part))}: {numbers}"
 
 
 def _why_misplaced(path: KeyPath, raw: Mapping[str, object]) -> str:

@@ -594,3 +594,45 @@ def test_flag_may_be_for_a_behavior_that_the_defaults_or_the_environments_have()
     assert parse(two, mapped).behaviors["Ant"].max_steps == 3
     whole: dict[str, object] = {"behaviors.Ant": {}, "behaviors.Ant.max_steps": 3}
     assert parse(two, whole).behaviors["Ant"].max_steps == 3
+
+
+CURRICULUM = """\
+environment_parameters:
+  length:
+    curriculum:
+      - {name: short, value: 4, completion_criteria: {behavior: A, threshold: 0.5}}
+      - {name: long, value: 8}
+env_settings: {metrics: [speed, height]}
+"""
+
+
+def test_flag_sets_an_entry_of_a_list_by_its_position() -> None:
+    lessons = "environment_parameters.length.curriculum"
+    config = parse(
+        CURRICULUM,
+        {
+            f"{lessons}.0.completion_criteria.threshold": 0.8,
+            f"{lessons}.1": {"name": "full", "value": 4},
+            f"{lessons}.1.value": 16,
+            "env_settings.metrics.1": "width",
+        },
+    )
+    curriculum = (config.environment_parameters or {})["length"]
+    assert isinstance(curriculum, CurriculumSettings)
+    first, last = curriculum.curriculum
+    assert first.completion_criteria is not None
+    assert (first.name, first.completion_criteria.threshold) == ("short", 0.8)
+    assert (last.name, last.value) == ("full", 16)
+    assert config.env_settings.metrics == ["speed", "width"]
+
+
+@pytest.mark.parametrize("position", ["2", "-1", "short", "", "9" * 5000])
+def test_flag_for_an_entry_that_a_list_does_not_have_is_refused(position: str) -> None:
+    (line,) = errors(CURRICULUM, {f"environment_parameters.length.curriculum.{position}.value": 3})
+    assert line.endswith(": its entries are 0 to 1")
+    assert "curriculum has no entry" in line
+
+
+def test_flag_for_a_setting_inside_a_value_is_refused() -> None:
+    (line,) = errors("behaviors: {A: {max_steps: 5}}", {"behaviors.A.max_steps.most": 3})
+    assert line == "--set behaviors.A.max_steps.most: max_steps is 5, which has no setting most"

@@ -446,6 +446,23 @@ behaviors:
             ["--set behaviors.Ant.network_settings.num_layers"],
             {"behaviors.Ant.network_settings.num_layers": 3},
         ),
+        *(
+            Case(
+                "environment_parameters: {a: {curriculum: [{name: x, value: 1}]}}\n"
+                "env_settings: {metrics: [], num_envs: 2}\n",
+                [f"--set {path}"],
+                {path: 3},
+            )
+            for path in (
+                "environment_parameters.a.curriculum.1.value",
+                "environment_parameters.a.curriculum.x.value",
+                "environment_parameters.a.curriculum.0.name.x",
+                "environment_parameters.a.curriculum.0.title",
+                "env_settings.metrics.0",
+                "env_settings.num_envs.x",
+                "env_settings.wrappers.0",
+            )
+        ),
     ],
     "Older formats of ML-Agents": [
         Case("default: {trainer: sac, num_update: 0}\nA: {}\nB: {}", ["1:37: default.num_update"]),
