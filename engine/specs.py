@@ -6,7 +6,7 @@ Shapes: N agents or rows, P segments, A continuous action dimensions, K discrete
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
@@ -276,6 +276,27 @@ class Trajectories:
     team_ids: Int64 | None = None
     step_numbers: Int64 | None = None
 
+    @staticmethod
+    def from_episodes(episodes: Iterable[Any], policy: EpisodeReader) -> Trajectories:
+        """A block with a segment for each recorded episode, whatever has recorded it.
+
+        episodes: mappings, or objects like Minari's EpisodeData, with these keys or attributes, T steps each; the names
+        of d3rlpy, imitation and Tianshou are known, too.
+
+        observations: T + 1, nested as their space is, the last one after the last action; or T of them, and
+            next_observations
+        actions: T, as the environment's `step` took them
+        rewards: [T]
+        terminated, truncated: how it ended, each a bool or bool[T]; the episode goes on where both are False or missing
+        log_probs: [T, A + K], of the policy that acted, `EvaluatedAction.log_probs`; [T] where there is one column.
+            Where they are missing, they are those of `policy`, as if it had acted
+        raw_actions: [T, A], `EvaluatedAction.raw_action`; else they are computed from the actions
+        action_masks: T or T + 1, where the environment has them
+
+        policy: of a Learner, or loaded with the kind "raw". Raises ConfigError with a line for each wrong episode.
+        """
+        return policy.read_episodes(episodes)
+
     @property
     def num_rows(self) -> int:
         """N."""
@@ -290,6 +311,13 @@ class Trajectories:
     def total_rewards(self) -> Float32:
         """f32[N], each agent's own and its group's."""
         return _total(self.rewards, self.group_rewards)
+
+
+class EpisodeReader(Protocol):
+    """What knows a behavior's spaces and the log-probabilities of its actions."""
+
+    def read_episodes(self, episodes: Iterable[Any]) -> Trajectories:
+        """See Trajectories.from_episodes."""
 
 
 def _total(rewards: Float32, group_rewards: Float32 | None) -> Float32:

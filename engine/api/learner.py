@@ -158,7 +158,8 @@ class Learner:
             if kind not in ("greedy", "stochastic"):
                 raise ConfigError(f"kind: {must_be_one_of(('greedy', 'stochastic'), kind)}")
             policy = self._bench.make_policy(kind == "greedy", seed_or_random(seed))
-            return ActingPolicy(policy, self._bench.spec, self.step, is_greedy=kind == "greedy")
+            values = self._learner.value_function()
+            return ActingPolicy(policy, self._bench.spec, self.step, is_greedy=kind == "greedy", values=values)
 
     def save(self) -> Path:
         """Save a checkpoint now; its folder. Raises CheckpointError."""

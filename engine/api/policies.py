@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -13,18 +15,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
-from rl_tui.engine.errors import ConfigError, EnvironmentFailure, ExportError
+from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.export.policy_files import PolicyFile, read_policy_file
+from rl_tui.engine.learning.episodes import read_episodes
+from rl_tui.engine.learning.policies import ActorPolicy
+from rl_tui.engine.learning.recorded_episode import PlainColumns
 from rl_tui.engine.running.evaluation.player import Player
-from rl_tui.engine.sampling.environments.action_space import ActionCodec
-from rl_tui.engine.sampling.environments.observation_space import observation_leaves, stack
-from rl_tui.engine.sampling.environments.space_json import space_from_json
-from rl_tui.engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Int64, Observations, Policy
+from rl_tui.engine.sampling.environments.space_columns import SpaceColumns
+from rl_tui.engine.specs import (
+    Actions,
+    BehaviorSpec,
+    DecisionSteps,
+    Float32,
+    Int64,
+    Observations,
+    Policy,
+    Trajectories,
+)
 from rl_tui.engine.storage.behavior_folder import EXPORTED_KINDS, BehaviorFolder
 from rl_tui.engine.storage.file_names import POLICIES
 from rl_tui.engine.storage.run_folder import RunFolder
 
 Kind: TypeAlias = Literal["greedy", "stochastic", "raw"]
+Values: TypeAlias = Callable[[Observations], Float32]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedAction:
+    """An action, or B of a batch, and how likely the policy finds it when it samples.
+
+    action: what `step` takes. log_prob: f32[B], of the whole action. log_probs: f32[B, A + K], of each continuous
+    dimension, then of each choice. raw_action: f32[B, A], the continuous dimensions as training learns from them: of
+    PPO what was drawn, which is clipped to +-3 and rescaled to the space, and whose density counts; of SAC from -1 to 1
+    after squashing. A single action has no axis B.
+    """
+
+    action: Any  # an element of the action space
+    log_prob: Float32
+    log_probs: Float32
+    raw_action: Float32
 
 
 class ActingPolicy:
@@ -34,13 +63,13 @@ class ActingPolicy:
     samples, as in training. Memories are kept here, by row of a batch, until `reset`.
     """
 
-    def __init__(self, policy: Policy, spec: BehaviorSpec, step: int, *, is_greedy: bool):
+    def __init__(self, policy: Policy, spec: BehaviorSpec, step: int, *, is_greedy: bool, values: Values | None = None):
         self.behavior = spec.name
         self.step = step
         self.is_greedy = is_greedy
         self._player = Player(policy)
-        self._spec = spec
-        self._converter = None if spec.spaces is None else _Converter(spec)
+        self._policy, self._spec, self._values = policy, spec, values
+        self._columns = None if spec.spaces is None else SpaceColumns(spec)
         self._num_rows: int | None = None  # of the last batch; None after `reset`
         self._has_memory = policy.memory_size > 0
 
@@ -54,21 +83,74 @@ class ActingPolicy:
         the behavior's DecisionSteps, and the result Actions. Raises ConfigError for what is not of its spaces, and with
         memory for a batch of another size than the last one, without `reset` between them.
         """
+        decisions, is_single = self._decisions(observation, action_mask)
+        return self._taken(self._player.act(decisions), is_single)
+
+    def evaluate(self, observation: Any, action: Any = None, action_mask: Any = None) -> EvaluatedAction:
+        """`act`, with log-probabilities; of a given action where there is one, which then counts as taken.
+
+        Raises ConfigError as `act` does, and NotSupportedError for an ONNX file, which has actions only.
+        """
+        policy, (decisions, is_single) = self._evaluating, self._decisions(observation, action_mask)
+        if action is None:
+            choice = self._player.choose(decisions, policy.act)
+            taken = self._taken(choice.actions, is_single)
+        else:
+            given = self._given(action, None if is_single else len(decisions.agent_ids))
+            choice, taken = self._player.choose(decisions, partial(policy.evaluate, actions=given)), action
+        rows = choice.log_probs.sum(1), choice.log_probs, choice.continuous
+        return EvaluatedAction(taken, *(tuple(row[0, ...] for row in rows) if is_single else rows))
+
+    def value(self, observation: Any) -> Float32:
+        """f32[B], or f32[] of a single one: the critic's estimate of the return that follows, as of this policy's step;
+        f32[B, S] with several reward signals.
+
+        Raises ConfigError as `act` does, and NotSupportedError where there is no critic that could say it: in a file,
+        with memory, and with SAC where target_q is set.
+        """
+        if self._values is None:
+            raise NotSupportedError(f"{self.behavior}: a policy of a file has no critic, only learner.policy() has")
+        decisions, is_single = self._decisions(observation, None)
+        values = self._values(decisions.observations)
+        rows = values[:, 0] if values.shape[1] == 1 else values
+        return rows[0, ...] if is_single else rows
+
+    def read_episodes(self, episodes: Iterable[Any]) -> Trajectories:
+        """See Trajectories.from_episodes."""
+        return read_episodes(episodes, self._spec, self._evaluating, self._columns or PlainColumns(self._spec))
+
+    @property
+    def _evaluating(self) -> ActorPolicy:
+        if isinstance(self._policy, ActorPolicy):
+            return self._policy
+        text = "knows no log-probabilities: use learner.policy(), or a file of the kind raw"
+        raise NotSupportedError(f"{self.behavior}: a {type(self._policy).__name__} {text}")
+
+    def _decisions(self, observation: Any, action_mask: Any) -> tuple[DecisionSteps, bool]:
+        """As agents that wait for an action, and whether it is a single observation."""
         if isinstance(observation, DecisionSteps):
-            return self._player.act(observation)
-        if self._converter is None:
+            return observation, False
+        if self._columns is None:
             raise ConfigError(
                 f"observation: must be DecisionSteps, since {self.behavior} is of no Gymnasium environment, got"
                 f" {type(observation).__name__}"
             )
-        observations, mask, is_single = self._converter.columns(observation, action_mask)
+        observations, mask, is_single = self._columns.seen(observation, action_mask)
         count = len(observations[0])
         if self._has_memory and self._num_rows not in (None, count):
             must = f"must have {self._num_rows} rows as before, which are remembered, got {count}"
             raise ConfigError(f"observation: {must}. Call reset() before others")
         self._num_rows = count
-        decisions = DecisionSteps(np.arange(count), observations, np.zeros(count, np.float32), mask)
-        return self._converter.action(self._player.act(decisions), is_single)
+        return DecisionSteps(np.arange(count), observations, np.zeros(count, np.float32), mask), is_single
+
+    def _given(self, action: Any, count: int | None) -> Actions:
+        try:
+            return (self._columns or PlainColumns(self._spec)).actions(action, count)
+        except ConfigError as error:
+            raise ConfigError(f"action: {error}") from error
+
+    def _taken(self, actions: Actions, is_single: bool) -> Any:  # Any: see `act`
+        return actions if self._columns is None else self._columns.taken(actions, is_single)
 
     def reset(self, rows: NDArray[Any] | Sequence[int] | None = None) -> None:
         """Forget what was remembered: of all, or of the rows of a batch whose episodes ended, as numbers or a mask.
@@ -94,41 +176,6 @@ class ActingPolicy:
         if count is not None and numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
             raise ConfigError(f"rows: must be from 0 to {count - 1}, the rows of the last batch, got {rows.tolist()!r}")
         return numbers
-
-
-class _Converter:
-    """Between the elements of Gymnasium spaces and columns."""
-
-    def __init__(self, spec: BehaviorSpec):
-        """Raises ExportError where the spaces are not those of the spec."""
-        fields: Any = spec.spaces
-        try:
-            self._leaves = observation_leaves(space_from_json(fields["observation"]), spec.name)
-            self._codec = ActionCodec(space_from_json(fields["action"]), spec.name)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ExportError(f"{spec.name}: the spaces of its environment cannot be read: {error}") from error
-        if (tuple(leaf.spec for leaf in self._leaves), self._codec.spec) != (spec.observations, spec.actions):
-            raise ExportError(f"{spec.name}: the spaces of its environment are not those of its policy")
-
-    def columns(self, observation: Any, mask: Any) -> tuple[Observations, Bool | None, bool]:  # Any: see `act`
-        """Columns and action mask of one row or of several, and whether it is one row."""
-        first = self._leaves[0]
-        try:
-            shape = np.shape(first.pick(observation))
-            if shape == first.raw_shape:
-                allowed = None if mask is None else self._codec.mask(mask)[None]
-                return stack(self._leaves, [observation]), allowed, True
-            if shape[1:] != first.raw_shape:
-                raise EnvironmentFailure(first.misshaped(shape, first.raw_shape))
-            columns = tuple(leaf.batch(observation, shape[0]) for leaf in self._leaves)
-            return columns, None if mask is None else self._codec.mask_rows(list(mask)), False
-        except (EnvironmentFailure, KeyError, IndexError, TypeError, ValueError) as error:
-            text = str(error) if isinstance(error, EnvironmentFailure) else f"{type(error).__name__}: {error}"
-            raise ConfigError(f"observation: must be an element of its space or a batch of them: {text}") from error
-
-    def action(self, actions: Actions, is_single: bool) -> Any:  # Any: see `act`
-        """One element of the action space, or a batch."""
-        return self._codec.rows(actions)[0] if is_single else self._codec.batch(actions)
 
 
 def load_policy(

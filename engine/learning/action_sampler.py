@@ -11,6 +11,7 @@ from rl_tui.engine.learning.distributions import (
     ACTION_LIMIT,
     MAX_LOG_SIGMA,
     MIN_LOG_SIGMA,
+    choice_log_probs_to_act,
     choose_to_act,
     gaussian_log_probs_to_act,
     gaussian_scale,
@@ -19,6 +20,8 @@ from rl_tui.engine.learning.distributions import (
 )
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
 from rl_tui.engine.specs import Actions, ActionSpec, Bool, Choice, Float32, Int64, State
+
+LARGEST_SQUASHED = np.nextafter(np.float32(1), np.float32(0))  # what rounding has made 1, which no finite sample is
 
 
 class ActionSampler:
@@ -56,6 +59,34 @@ class ActionSampler:
             discrete, discrete_log_probs = self._discrete(head[:, columns:], allowed)
             log_probs = np.concatenate([log_probs, discrete_log_probs], axis=1)
         return Choice(Actions(bounded, discrete), continuous, log_probs, memories)
+
+    def before_bounds(self, bounded: Float32) -> Float32:
+        """f32[N, A]: continuous actions as training learns from them, of those of the environment in [-1, 1]."""
+        return bounded if self._is_squashed else bounded * np.float32(ACTION_LIMIT)
+
+    def log_probs(self, head: Float32, allowed: Bool | None, continuous: Float32, discrete: Int64) -> Float32:
+        """f32[N, A + K] of given actions. continuous: as `Choice.continuous` has them."""
+        size = self._actions.continuous
+        columns = 2 * size if self._is_squashed else size
+        logits = head[:, columns:]
+        if allowed is not None:
+            logits = mask_logits_to_act(logits, allowed)
+        ends = np.cumsum(self._actions.branches)[:-1]
+        branches = np.split(logits, ends, axis=1) if self._actions.branches else []
+        of_branches = [choice_log_probs_to_act(of, discrete[:, index]) for index, of in enumerate(branches)]
+        found = [self._log_density(head[:, :columns], continuous), *(column[:, None] for column in of_branches)]
+        return np.concatenate(found, axis=1)
+
+    def _log_density(self, head: Float32, continuous: Float32) -> Float32:
+        if not head.shape[1]:
+            return head
+        if not self._is_squashed:
+            return gaussian_log_probs_to_act(continuous - head, self._precision, self._log_scale)
+        mean, log_sigma = np.split(head, 2, axis=1)
+        log_sigma = np.clip(log_sigma, MIN_LOG_SIGMA, MAX_LOG_SIGMA)
+        drawn: Float32 = np.arctanh(np.clip(continuous, -LARGEST_SQUASHED, LARGEST_SQUASHED))
+        density: Float32 = squashed_log_probs((drawn - mean) / np.exp(log_sigma), log_sigma, drawn)
+        return density
 
     def _continuous(self, head: Float32) -> tuple[Float32, Float32, Float32]:
         """Actions for training, actions for the environment, log-probabilities: f32[N, A] each."""

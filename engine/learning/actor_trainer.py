@@ -5,17 +5,21 @@ Shapes: N rows of a block, S reward streams.
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.hyperparameters import Hyperparameters
+from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.policies import make_policy
@@ -24,6 +28,7 @@ from rl_tui.engine.learning.rollout import join_by_agent
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.learning.trainer import Metrics, Samples, Trainer, require_finite
+from rl_tui.engine.learning.value_function import ValueFunction
 from rl_tui.engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
@@ -148,6 +153,18 @@ class ActorTrainer(Trainer, Generic[H]):
         policy = make_policy(self._spec, self._config.network_settings, self._hyper.squashes_actions, own)
         policy.load(self.weights())
         return policy
+
+    def _value_function(
+        self,
+        make: Callable[[np.random.Generator], nn.Module],
+        read: Callable[[Any, Features], Tensor],
+        arrays: Mapping[str, Float32],
+    ) -> ValueFunction:
+        """Of a network with these parameters. Raises NotSupportedError with memory."""
+        if self._config.network_settings.memory is not None:
+            raise NotSupportedError(f"{self._spec.name}: a critic with memory has no values of single observations")
+        to_features = partial(self._layout.split, normalize=copy.deepcopy(self._normalizer))
+        return ValueFunction(make, read, arrays, to_features)
 
     def weights(self) -> Weights:
         """The parameters of `Actor` by name, and the normalizer's."""

@@ -82,8 +82,19 @@ def choose_to_act(logits: Float32, random: np.random.Generator | None) -> tuple[
     total = cumulated[:, -1:]
     # in float64 random() * total stays below total, so that a choice without weight is never drawn
     chosen = logits.argmax(1) if random is None else (cumulated <= random.random(total.shape) * total).sum(1)
-    picked = weights[np.arange(len(logits)), chosen]
-    return chosen, np.log(picked / total[:, 0] + np.float32(EPSILON))
+    return chosen, _log_share(weights, total, chosen)
+
+
+def choice_log_probs_to_act(logits: Float32, chosen: Int64) -> Float32:
+    """f32[N]: the log-probabilities that `choose_to_act` returns with these choices i64[N]."""
+    weights = np.exp(logits - logits.max(1, keepdims=True))
+    return _log_share(weights, weights.cumsum(1)[:, -1:], chosen)
+
+
+def _log_share(weights: Float32, total: Float32, chosen: Int64) -> Float32:
+    picked = weights[np.arange(len(weights)), chosen]
+    shares: Float32 = np.log(picked / total[:, 0] + np.float32(EPSILON))
+    return shares
 
 
 class Gaussian:

@@ -16,6 +16,7 @@ from rl_tui.engine.errors import CheckpointError, NonFiniteError, NotSupportedEr
 from rl_tui.engine.learning.plugin_results import PluginResults
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStepHook
+from rl_tui.engine.learning.value_function import ValueFunction
 from rl_tui.engine.specs import BehaviorSpec, Policy, State, Trajectories, Weights
 
 Metrics: TypeAlias = Mapping[str, float]  # by ML-Agents' tag
@@ -90,6 +91,10 @@ class Trainer(Protocol):
     @abstractmethod
     def make_policy(self, seed: int) -> Policy:
         """A new policy that acts with `weights()`, drawing from its own generator."""
+
+    def value_function(self) -> ValueFunction:
+        """What the critic expects with the parameters that it has now. Raises NotSupportedError where none can say."""
+        raise NotSupportedError(f"{type(self).__name__} has no critic that estimates values of observations")
 
     @abstractmethod
     def weights(self) -> Weights:

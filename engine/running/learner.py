@@ -8,10 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from rl_tui.engine.config.types import OFF
-from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, PluginError, RlTuiError
+from rl_tui.engine.errors import (
+    CheckpointError,
+    ConfigError,
+    NonFiniteError,
+    NotSupportedError,
+    PluginError,
+    RlTuiError,
+)
 from rl_tui.engine.learning.train_step import TrainStep, TrainStepHook
 from rl_tui.engine.learning.trainer import Metrics, Trainer, always
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
@@ -35,7 +42,7 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
     WaitsFor,
 )
-from rl_tui.engine.specs import State, Trajectories
+from rl_tui.engine.specs import Float32, Observations, State, Trajectories
 from rl_tui.engine.storage.checkpoint_format import LESSONS
 
 ENDLESS = 1 << 62  # steps of a policy that only plays
@@ -176,6 +183,13 @@ class Learner:
     def loss(self, block: Trajectories) -> Metrics:
         """The losses of the current networks on this experience. Changes nothing. Raises PluginError."""
         return self._checked.loss(block)
+
+    def value_function(self) -> Callable[[Observations], Float32]:
+        """The critic as it is now; where there is none, calling it raises NotSupportedError."""
+        try:
+            return self._trainer.value_function()
+        except NotSupportedError as error:
+            return partial(_refuse, error)
 
     def steps_left(self, num_rows: int) -> int:
         """How many steps of max_steps are left after the first `num_rows` rows that it is given. Any thread."""
@@ -434,6 +448,10 @@ class Learner:
             self._bus.publish(failed)
         else:
             self._bus.publish(BehaviorStateChanged(self.behavior, "finished" if self.is_finished else "stopped"))
+
+
+def _refuse(error: NotSupportedError, _: object) -> NoReturn:
+    raise error
 
 
 def _call_each(hooks: list[TrainStepHook], step: TrainStep) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rl_tui.engine.api.learner import Learner
-    from rl_tui.engine.api.policies import ActingPolicy, load_policy
+    from rl_tui.engine.api.policies import ActingPolicy, EvaluatedAction, load_policy
     from rl_tui.engine.api.recordings import events
     from rl_tui.engine.api.run_handle import RunHandle, SentCommand
     from rl_tui.engine.api.runs import RunResult, start, train
@@ -40,6 +40,7 @@ __all__ = [
     "CommandError",
     "ConfigError",
     "EnvironmentFailure",
+    "EvaluatedAction",
     "ExportError",
     "HookError",
     "Learner",
@@ -65,6 +66,7 @@ __all__ = [
 
 _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in rl_tui.engine
     "ActingPolicy": "api.policies",
+    "EvaluatedAction": "api.policies",
     "Learner": "api.learner",
     "Milestone": "running.hooks",
     "Minibatch": "learning.replay.buffer",

@@ -18,7 +18,7 @@ from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.networks.numpy.dense import Activation
-from rl_tui.engine.learning.policies import NumpyPolicy, TorchPolicy, make_policy
+from rl_tui.engine.learning.policies import ActorPolicy, NumpyPolicy, TorchPolicy, make_policy
 from rl_tui.engine.learning.ppo.actor_critic import NumpyActorCritic
 from rl_tui.engine.learning.ppo.loss import Batch, Coefficients, surrogate_loss
 from rl_tui.engine.learning.ppo.networks import PPONetworks
@@ -243,7 +243,7 @@ def test_numpy_remembers_what_the_module_remembers(kind: str) -> None:
     actor = Actor(random, LAYOUT, spec.actions, settings, is_squashed=False)
     policies = [
         policy_of(network, kind, settings=settings),
-        TorchPolicy(LAYOUT, settings, ActionSampler(spec.actions, False, False, 1), actor),
+        TorchPolicy(LAYOUT, ActionSampler(spec.actions, False, False, 1), actor),
     ]
     policies[1].load(weights_of(network))
     memories = [None, np.zeros((7, MEMORY.memory_size), np.float32)]
@@ -279,3 +279,31 @@ def test_acting_step_by_step_is_what_learning_reads_in_one_go() -> None:
         read_with = before if is_shared else np.concatenate([before, before * 0], axis=1)
         head, _ = network.forward((np.concatenate(rows),), Sequences(np.array([4, 4, 3]), network.place(read_with)))
         np.testing.assert_allclose(head[:, :2], np.concatenate(means), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("has_memory", [False, True])
+@pytest.mark.parametrize("is_squashed", [False, True])
+def test_policy_evaluates_its_own_actions_as_when_it_chose_them(kind: str, has_memory: bool, is_squashed: bool) -> None:
+    settings, spec = settings_of(has_memory=has_memory), spec_of(kind)
+    actor = Actor(np.random.default_rng(2), LAYOUT, spec.actions, settings, is_squashed)
+    arrays = {name: parameter.detach().numpy() for name, parameter in actor.named_parameters()}
+    policy = make_policy(spec, settings, is_squashed, seed=1)
+    assert isinstance(policy, ActorPolicy)
+    policy.load(Weights(0, arrays))
+    seen = decisions(np.random.default_rng(0), 300, spec, masked=kind != "continuous")
+    memories = np.random.default_rng(1).standard_normal((300, policy.memory_size)).astype(np.float32)
+    before = memories if has_memory else None
+    choice = policy.act(seen, before)
+    exact = policy.evaluate(seen, choice.actions, before, choice.continuous)
+    computed = policy.evaluate(seen, choice.actions, before)
+    within = (abs(choice.continuous) < (0.99 if is_squashed else 3)).all(1)
+    assert within.sum() > 100
+    np.testing.assert_allclose(exact.log_probs[within], choice.log_probs[within], atol=2e-4)
+    np.testing.assert_allclose(computed.log_probs[within], choice.log_probs[within], atol=2e-4)
+    if "branch" in kind:
+        np.testing.assert_array_equal(exact.log_probs, choice.log_probs)
+    assert np.isfinite(computed.log_probs).all()
+    assert (exact.memories is None) == (not has_memory)
+    if exact.memories is not None:
+        np.testing.assert_array_equal(exact.memories, choice.memories)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -23,7 +24,7 @@ from rl_tui.engine.learning.large_observations import largest_observation
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.optimization import GradientStep
-from rl_tui.engine.learning.ppo.actor_critic import ActorCritic, make_actor_critic
+from rl_tui.engine.learning.ppo.actor_critic import make_actor_critic
 from rl_tui.engine.learning.ppo.batch import Batch, advantage_columns, normalized
 from rl_tui.engine.learning.ppo.loss import Coefficients, Loss, surrogate_loss
 from rl_tui.engine.learning.ppo.networks import PPONetworks
@@ -36,6 +37,7 @@ from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Samples, always
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.learning.value_estimates import ValueEstimator
+from rl_tui.engine.learning.value_function import ValueFunction
 from rl_tui.engine.specs import BehaviorSpec, Float32, State, Trajectories
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
@@ -79,7 +81,8 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         hyper, memory = config.hyperparameters, config.network_settings.memory
         assert isinstance(hyper, PPOSettings)
         super().__init__(hyper, spec, config, seed, device, sync)
-        self._network = self._make_network(device)
+        activation = config.network_settings.activation
+        self._network = make_actor_critic(self._make_networks(self._random), self._layout, activation, device)
         self._differ_by_rank(seed)
         self._step = GradientStep(self._network, hyper.adam_epsilon, hyper.max_grad_norm)
         rows_per_call = max(hyper.batch_size, ROWS_OF_VECTORS if self._layout.has_only_vectors else 1)
@@ -92,10 +95,22 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         self.rows_per_update = math.ceil(hyper.buffer_size / sync.size)
         self.num_parameters = self._step.num_parameters + self._streams.num_parameters
 
-    def _make_network(self, device: torch.device) -> ActorCritic:
+    @property
+    def _make_networks(self) -> Callable[[np.random.Generator], PPONetworks]:
         settings, num_streams, is_shared = self._config.network_settings, len(self._streams), self._hyper.shared_critic
-        networks = PPONetworks(self._random, self._layout, self._spec.actions, settings, num_streams, is_shared)
-        return make_actor_critic(networks, self._layout, settings.activation, device)
+        return partial(
+            PPONetworks,
+            layout=self._layout,
+            actions=self._spec.actions,
+            network=settings,
+            num_streams=num_streams,
+            is_shared=is_shared,
+        )
+
+    def value_function(self) -> ValueFunction:
+        """What the critic expects with its present parameters. Raises NotSupportedError with memory."""
+        arrays = views(self._step.parameters(), self._network.shapes)
+        return self._value_function(self._make_networks, lambda networks, features: networks.value(features)[0], arrays)
 
     def add(self, block: Trajectories) -> Samples:
         """Keep a block for the next update, and return each stream's returns of the episodes that ended in it.

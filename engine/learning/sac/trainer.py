@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.network import MemorySettings
-from rl_tui.engine.errors import NonFiniteError
+from rl_tui.engine.errors import NonFiniteError, NotSupportedError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.large_observations import largest_observation
+from rl_tui.engine.learning.networks.critics import StateCritic
 from rl_tui.engine.learning.optimization import GradientStep
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
 from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
@@ -34,6 +35,7 @@ from rl_tui.engine.learning.schedules import scheduled, scheduled_learning_rate
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Samples, always
+from rl_tui.engine.learning.value_function import ValueFunction
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, State, Trajectories
 
 LONGEST_SEGMENT = 16  # steps: longer segments would only delay learning, since values bootstrap the rest
@@ -293,6 +295,14 @@ class SACTrainer(ActorTrainer[SACSettings]):
         minibatch = replay.all_steps(self._hyper.n_step, self._streams.gammas)
         losses = self._losses(minibatch, np.random.Generator(np.random.PCG64(0)))
         return self._metrics(self._gradients.mean([_terms(losses)]))
+
+    def value_function(self) -> ValueFunction:
+        """What the value network expects with its present parameters. Raises NotSupportedError without, with memory."""
+        if self._parameters.value is None:
+            raise NotSupportedError(f"{self._spec.name}: there is no value network where target_q is set")
+        network, streams = self._config.network_settings, len(self._streams)
+        make = partial(StateCritic, layout=self._layout, network=network, streams=streams)
+        return self._value_function(make, lambda critic, features: critic(features), self._parameters.value.arrays())
 
     def _actor_arrays(self) -> dict[str, Float32]:
         return self._parameters.actor.arrays()

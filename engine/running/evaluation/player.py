@@ -5,9 +5,11 @@ Shapes: N agents that wait, M memory columns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from rl_tui.engine.specs import Actions, DecisionSteps, Float32, Int64, Policy
+from rl_tui.engine.specs import Actions, Choice, DecisionSteps, Float32, Int64, Policy
 
 
 class Player:
@@ -32,14 +34,18 @@ class Player:
 
     def act(self, decisions: DecisionSteps) -> Actions:
         """The actions of the agents that wait."""
+        return self.choose(decisions, self._policy.act).actions
+
+    def choose(self, decisions: DecisionSteps, choose: Callable[..., Choice]) -> Choice:
+        """What `choose` returns for these decisions and memories; `Policy.act` or the like."""
         if not self._policy.memory_size:
-            return self._policy.act(decisions).actions
+            return choose(decisions)
         agents = decisions.agent_ids.tolist()
         memories = np.zeros((len(agents), self._policy.memory_size), np.float32)
         for row, agent in enumerate(agents):
             if agent in self._memories:
                 memories[row] = self._memories[agent]
-        choice = self._policy.act(decisions, memories)
+        choice = choose(decisions, memories=memories)
         assert choice.memories is not None
         self._memories.update(zip(agents, choice.memories, strict=True))
-        return choice.actions
+        return choice

@@ -16,6 +16,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import EnvironmentFailure, NotSupportedError
+from rl_tui.engine.sampling.environments.returned import as_numbers
 from rl_tui.engine.sampling.environments.spaces import (
     Array,
     Path,
@@ -48,6 +49,14 @@ class Choices:
         moved = chosen if self.start is None else chosen + self.start
         return moved.astype(self.dtype).reshape(len(chosen), *self.shape)
 
+    def decode(self, batch: Array) -> Int64:
+        """i64[N, branches] of elements [N, *shape]; raises EnvironmentFailure for one that is not in the space."""
+        given, start = batch.reshape(len(batch), -1), 0 if self.start is None else self.start
+        chosen: Int64 = given.astype(np.int64) - start
+        if np.any((chosen < 0) | (chosen >= np.array(self.branches))) or np.any(chosen + start != given):
+            raise EnvironmentFailure("must be in the action space, got other choices")
+        return chosen
+
 
 @dataclass(frozen=True, slots=True)
 class Rescaling:
@@ -62,6 +71,12 @@ class Rescaling:
         """Rescaled values, clipped to the bounds, which rounding may exceed slightly."""
         scaled: Float64 = np.clip(self.center + values * self.half_range, self.low, self.high)
         return scaled
+
+    def undo(self, scaled: Float64) -> Float64:
+        """What was rescaled; 0 where the bounds leave one value only."""
+        size = np.where(self.half_range == 0, 1.0, self.half_range)
+        values: Float64 = np.where(self.half_range == 0, 0.0, (scaled - self.center) / size)
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +94,11 @@ class Numbers:
         values = actions.continuous[:, self.first : self.first + self.size]
         scaled = values if self.rescaling is None else self.rescaling.apply(values)
         return scaled.astype(self.dtype).reshape(len(values), *self.shape)
+
+    def decode(self, batch: Array) -> Float32:
+        """f32[N, size], -1 to 1 within the bounds, of elements [N, *shape]."""
+        values = batch.reshape(len(batch), -1).astype(np.float64)
+        return (values if self.rescaling is None else self.rescaling.undo(values)).astype(np.float32)
 
 
 class ActionCodec:
@@ -119,6 +139,26 @@ class ActionCodec:
         arrays = {path: leaf.encode(actions) for path, leaf in self._leaves.items()}
         return [self._row(arrays, row) for row in range(len(actions.continuous))]
 
+    def columns(self, batch: Any, count: int | None) -> Actions:  # Any: as `batch` returns it
+        """The columns of N actions of the environment; count: N, None for a single action.
+
+        Raises EnvironmentFailure for what is not of the space.
+        """
+        rows = 1 if count is None else count
+        continuous, discrete = [np.empty((rows, 0), np.float32)], [np.empty((rows, 0), np.int64)]
+        for path, leaf in self._leaves.items():
+            array = as_numbers(leaf_name(path, "each"), _picked(batch, path))
+            expected = leaf.shape if count is None else (count, *leaf.shape)
+            if array.shape not in (expected, (count, 1) if leaf.shape == () else expected):
+                name = f"{leaf_name(path, '')} " if path else ""
+                raise EnvironmentFailure(f"{name}must have the shape {expected} of its space, got {array.shape}")
+            array = array.reshape(rows, *leaf.shape)
+            if isinstance(leaf, Numbers):
+                continuous.append(leaf.decode(array))
+            else:
+                discrete.append(leaf.decode(array))
+        return Actions(np.concatenate(continuous, 1), np.concatenate(discrete, 1))
+
     def _row(self, arrays: Mapping[Path, Any], row: int) -> Any:  # Any: as above
         """A Box without axes has arrays as elements, a Discrete has numbers."""
         elements = {path: a[row, ...] if path in self._boxes else a[row] for path, a in arrays.items()}
@@ -141,6 +181,15 @@ class ActionCodec:
             if value is not None:
                 rows[row] = self.mask(value)
         return rows
+
+
+def _picked(batch: Any, path: Path) -> Any:  # Any: see columns
+    for key in path:
+        try:
+            batch = batch[key]
+        except (KeyError, IndexError, TypeError):
+            raise EnvironmentFailure(f"must be nested as the action space, with {leaf_name(path, '')}") from None
+    return batch
 
 
 def _nested(space: Space, path: Path, arrays: Mapping[Path, Any]) -> Any:  # Any: see batch and rows
