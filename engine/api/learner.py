@@ -20,12 +20,13 @@ from rl_tui.engine.api.wording import of_learner, plain_failures, worded
 from rl_tui.engine.api.workbench import Workbench
 from rl_tui.engine.config.diagnostics import must_be_one_of
 from rl_tui.engine.errors import CheckpointError, ConfigError, ExportError, HookError, RlTuiError
+from rl_tui.engine.learning.given_weights import GivenWeights
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.running.hooks import Hooks, MilestoneHook
 from rl_tui.engine.running.hyperparameters import ranges
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.session.messages import ExportPolicy, SaveCheckpoint
-from rl_tui.engine.specs import Trajectories
+from rl_tui.engine.specs import Float32, Trajectories
 from rl_tui.engine.storage.run_folder import RunFolder
 
 Losses: TypeAlias = Mapping[str, float]
@@ -50,15 +51,18 @@ class Learner:
         seed: int | None = None,
         num_envs: int | None = None,
         device: str | None = None,
+        initialize_from: str | os.PathLike[str] | None = None,
     ):
         """What `folder` holds is restored: training continues from its newest checkpoint.
 
         settings: the path of a file, the name of a preset, a mapping, a BehaviorConfig or a RunConfig. env: an
         environment, its name, or a function that makes one and is called num_envs times; None for the one that the
-        settings name. The keywords win over the settings. Raises RlTuiError.
+        settings name. initialize_from: what a new folder begins with: the path of a checkpoint, of a run's folder or of
+        a raw policy. The keywords win over the settings. Raises RlTuiError.
         """
         with plain_failures(), worded(of_learner):
-            self._bench = Workbench(plan_learner(settings, env, folder, behavior, seed, num_envs, device))
+            plan = plan_learner(settings, env, folder, behavior, seed, num_envs, device, initialize_from)
+            self._bench = Workbench(plan)
         self._learner = self._bench.behavior.learner
         self._pid = os.getpid()
         self._turn = Turn()
@@ -160,6 +164,24 @@ class Learner:
             policy = self._bench.make_policy(kind == "greedy", seed_or_random(seed))
             values = self._learner.value_function()
             return ActingPolicy(policy, self._bench.spec, self.step, is_greedy=kind == "greedy", values=values)
+
+    def weights(self) -> dict[str, Float32]:
+        """A copy of the policy's parameters, and of its normalizer's, by their names in a raw policy file."""
+        with self._turn:
+            self._require_usable()
+            return dict(self._learner.weights.newest().arrays)
+
+    def load_weights(self, weights: GivenWeights) -> None:
+        """Act and learn on with these, named as `weights` has them; critics and optimizer stay as they are.
+
+        Raises ConfigError with a line for each that is missing, unknown or of another shape.
+        """
+        with self._turn:
+            self._require_usable()
+            if self._is_busy:
+                raise RlTuiError("a hook cannot load weights: it is called while the learner learns")
+            self._learner.load_weights(weights)
+            self._bench.act_with_newest()
 
     def save(self) -> Path:
         """Save a checkpoint now; its folder. Raises CheckpointError."""

@@ -54,6 +54,7 @@ def plan_learner(
     seed: int | None,
     num_envs: int | None,
     device: str | None,
+    initialize_from: str | os.PathLike[str] | None,
 ) -> LearnerPlan:
     """Read what the caller has passed. Raises ConfigError and NotSupportedError; nothing is created."""
     path = _absolute(folder)
@@ -71,7 +72,8 @@ def plan_learner(
     chosen = _behavior_of(config, behavior)
     is_named = behavior is not None or not (is_of_one_behavior(settings) or not config.behaviors)
     name = chosen if is_named else _name_for(path, config.env_settings.env if env is None else env)
-    config = _narrowed(config, chosen, name)
+    origin = None if initialize_from is None else str(_absolute(initialize_from, "initialize_from"))
+    config = _narrowed(config, chosen, name, origin)
     given = None if env is None or isinstance(env, str) else given_source(env, name, tuple(config.env_settings.metrics))
     require_supported(config, has_environment=given is not None)
     if given is None:
@@ -96,10 +98,10 @@ def _named_source(config: RunConfig) -> EnvironmentSource:
     return source
 
 
-def _absolute(folder: object) -> Path:
-    name = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
+def _absolute(path: object, keyword: str = "folder") -> Path:
+    name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str) or not name:
-        raise ConfigError(f"folder: must be the path of a folder, got {name!r}")
+        raise ConfigError(f"{keyword}: must be a path, got {name!r}")
     return Path(os.path.abspath(name))
 
 
@@ -128,12 +130,13 @@ def _name_for(folder: Path, env: object) -> str:
     return behavior_of(full_name(env) if isinstance(env, str) else env) or DEFAULT_BEHAVIOR
 
 
-def _narrowed(config: RunConfig, name: str, new_name: str) -> RunConfig:
+def _narrowed(config: RunConfig, name: str, new_name: str, origin: str | None) -> RunConfig:
     """With that behavior alone, which learns in the caller's thread and exports every kind of policy."""
     own = config.behaviors.get(name) or config.default_settings
     if own is None:
         raise ConfigError("settings: must have behaviors or default_settings, or be the settings of one behavior")
-    own = own.model_copy(update={"threaded": False, "export_policies": own.export_policies or list(EXPORTED_KINDS)})
+    update: dict[str, object] = {"threaded": False, "init_path": origin or own.init_path}
+    own = own.model_copy(update=update | {"export_policies": own.export_policies or list(EXPORTED_KINDS)})
     environment = config.env_settings
     if isinstance(environment.env, dict) and name in environment.env:
         update = {"env": environment.env[name], "env_kwargs": environment.env_kwargs.get(name, {})}

@@ -195,14 +195,18 @@ class Workbench:
         try:
             behavior.learner.learn_from(block, behavior.policy.state())
         finally:  # also after an update in which a hook raised
-            weights = behavior.learner.weights.pop()
-            if weights is not None:
-                self._collection.collector.load(name, weights)
+            self.act_with_newest()
         self._collection.reporter.publish_due()
         if behavior.learner.is_finished:
             self.finish()
         elif time.monotonic() - self._written_at > WRITE_SECONDS:
             self.write_events()
+
+    def act_with_newest(self) -> None:
+        """Weights that were published since."""
+        weights = self.behavior.learner.weights.pop()
+        if weights is not None:
+            self._collection.collector.load(self.spec.name, weights)
 
     def make_policy(self, is_greedy: bool, seed: int) -> Policy:
         """A policy with the newest weights."""

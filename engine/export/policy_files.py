@@ -55,14 +55,23 @@ def _read_graph(path: Path, is_greedy: bool | None) -> PolicyFile:
     return PolicyFile(policy, spec, step, kind, acts_greedily)
 
 
-def _read_raw(path: Path, is_greedy: bool | None, seed: int) -> PolicyFile:
+def read_weights(path: Path) -> Weights:
+    """Those in a raw policy, after so many steps as its version says. Raises ExportError."""
+    arrays, about = _arrays_of(path)
+    return Weights(int(step) if (step := about.get("step", "")).isdecimal() else 0, arrays)
+
+
+def _arrays_of(path: Path) -> tuple[dict[str, Float32], dict[str, str]]:
     try:
         require_regular(path, follows_links=True)
         with safetensors.safe_open(path, "numpy") as file:
-            about = file.metadata() or {}
-            arrays: dict[str, Float32] = {name: file.get_tensor(name) for name in sorted(file.keys())}
+            return {name: file.get_tensor(name) for name in sorted(file.keys())}, file.metadata() or {}
     except (OSError, safetensors.SafetensorError) as error:
         raise ExportError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _read_raw(path: Path, is_greedy: bool | None, seed: int) -> PolicyFile:
+    arrays, about = _arrays_of(path)
     spec, step = _described(path, about, f"rl-tui {about.get('program_version', '')}".strip())
     try:
         network = NetworkSettings.model_validate_json(about["network_settings"])

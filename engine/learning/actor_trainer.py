@@ -21,6 +21,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.hyperparameters import Hyperparameters
 from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
+from rl_tui.engine.learning.given_weights import GivenWeights, require_weights
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.rewards.streams import RewardStreams
@@ -75,6 +76,10 @@ class ActorTrainer(Trainer, Generic[H]):
     @abstractmethod
     def _actor_arrays(self) -> dict[str, Float32]:
         """A copy of the parameters of `Actor` by name."""
+
+    @abstractmethod
+    def _load_actor(self, arrays: Mapping[str, Float32]) -> None:
+        """Set what `_actor_arrays` has."""
 
     def hyperparameters(self) -> dict[str, float]:
         """The changeable ones that are in use; schedules start from them."""
@@ -170,6 +175,13 @@ class ActorTrainer(Trainer, Generic[H]):
         """The parameters of `Actor` by name, and the normalizer's."""
         normalizer = {} if self._normalizer is None else self._normalizer.arrays()
         return Weights(self.num_updates, self._actor_arrays() | normalizer)
+
+    def load_weights(self, arrays: GivenWeights, num_rows: int = 0) -> None:
+        """See Trainer. Critics and the optimizer's moments stay."""
+        given = require_weights(arrays, self.weights().arrays)
+        if self._normalizer is not None:
+            self._normalizer.load_arrays(given.pop("normalizer.mean"), given.pop("normalizer.scale"), num_rows)
+        self._load_actor(given)
 
     def _shared_state(self) -> dict[str, State]:
         """The parts of the state that every trainer has: normalizer and reward signals."""

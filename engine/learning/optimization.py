@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -97,6 +98,12 @@ class GradientStep:
         self._mean[:] = self._flat("adam_mean", state)
         self._variance[:] = self._flat("adam_variance", state)
         self._steps = int(state.number("adam_steps"))
+
+    def overwrite(self, arrays: Mapping[str, Float32]) -> None:
+        """Set these parameters by name; moments stay."""
+        own = views(self._parameters, self._shapes)
+        for name, array in arrays.items():
+            own[name].copy_(torch.from_numpy(array))
 
     def _flat(self, kind: str, state: State) -> Tensor:
         parts = [state.tensors[f"{kind}.{name}"].reshape(-1) for name in self._shapes]

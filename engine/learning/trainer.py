@@ -13,6 +13,7 @@ import torch
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, NonFiniteError, NotSupportedError, PluginError
+from rl_tui.engine.learning.given_weights import GivenWeights
 from rl_tui.engine.learning.plugin_results import PluginResults
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStepHook
@@ -99,6 +100,14 @@ class Trainer(Protocol):
     @abstractmethod
     def weights(self) -> Weights:
         """A copy of the policy's parameters."""
+
+    def load_weights(self, arrays: GivenWeights, num_rows: int = 0) -> None:
+        """Let the policy continue with these parameters, named as in `weights`; nothing else of the trainer changes.
+
+        num_rows: on how many rows the numbers of a normalizer are based, where that is known. Raises ConfigError with
+        a line for everything that is missing, unknown or of another shape; NotSupportedError where it cannot.
+        """
+        raise NotSupportedError(f"{type(self).__name__} cannot load weights")
 
     @abstractmethod
     def state(self) -> State:

@@ -19,6 +19,7 @@ from rl_tui.engine.errors import (
     PluginError,
     RlTuiError,
 )
+from rl_tui.engine.learning.given_weights import GivenWeights
 from rl_tui.engine.learning.train_step import TrainStep, TrainStepHook
 from rl_tui.engine.learning.trainer import Metrics, Trainer, always
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
@@ -190,6 +191,12 @@ class Learner:
             return self._trainer.value_function()
         except NotSupportedError as error:
             return partial(_refuse, error)
+
+    def load_weights(self, arrays: GivenWeights) -> None:
+        """Act and learn on with these. Raises ConfigError, NotSupportedError."""
+        self._trainer.load_weights(arrays)
+        self._has_learned = True
+        self.weights.replace(self.step)
 
     def steps_left(self, num_rows: int) -> int:
         """How many steps of max_steps are left after the first `num_rows` rows that it is given. Any thread."""

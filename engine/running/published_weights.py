@@ -40,6 +40,11 @@ class PublishedWeights:
         self._mailbox.put(weights)
         self.latest.snapshot = PolicySnapshot(weights, step)
 
+    def replace(self, step: int) -> None:
+        """Publish weights that no update has made. Raises PluginError."""
+        self._ahead += 1
+        self.publish(step)
+
     def pop(self) -> Weights | None:
         """Those that the acting policy does not have yet; None where it has the newest."""
         return self._mailbox.pop()

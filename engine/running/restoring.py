@@ -10,7 +10,8 @@ import numpy as np
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import CheckpointSettings
-from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.errors import CheckpointError, ConfigError
+from rl_tui.engine.export.policy_files import RAW, read_weights
 from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
@@ -20,7 +21,7 @@ from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoint_format import Checkpoint, read
-from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys, trained_behaviors
+from rl_tui.engine.storage.checkpoints import CheckpointStore, initial_checkpoint, require_same_keys, trained_behaviors
 from rl_tui.engine.storage.replay_buffer_file import read_replay_buffer
 from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.version import VERSION
@@ -65,7 +66,14 @@ class Restorer:
                 return checkpoint.step, state
             self._bus.log("warning", name, "no checkpoint to resume from: this behavior starts over")
         path = self._initial_checkpoint(name, config)
-        if path is not None:
+        if path is not None and path.suffix == RAW:
+            weights = read_weights(path)
+            try:
+                trainer.load_weights(weights.arrays, weights.version)
+            except ConfigError as error:
+                raise CheckpointError(f"{path}: {error}") from error
+            self._bus.log("info", name, f"loaded {path}")
+        elif path is not None:
             self._load(spec, config, *read(path), checked)
         return 0, State()
 
@@ -88,12 +96,12 @@ class Restorer:
         """A behavior that will appear can be initialized as configured. Raises CheckpointError."""
         path = None if self._is_resumed else self._initial_checkpoint(name, config)
         if path is not None:
-            read(path)
+            read_weights(path) if path.suffix == RAW else read(path)
 
     def _initial_checkpoint(self, name: str, config: BehaviorConfig) -> Path | None:
-        """What `init_path` or --initialize-from names: a path, or the newest checkpoint of that run."""
+        """What `init_path` or --initialize-from names: a raw policy, a checkpoint, or the newest one of that run."""
         if config.init_path is not None:
-            return self._working_directory / config.init_path
+            return initial_checkpoint(self._working_directory / config.init_path, name)
         if self._settings.initialize_from is None:
             return None
         other = RunFolder(self._results_dir, self._settings.initialize_from)

@@ -21,7 +21,7 @@ from rl_tui.engine.errors import CheckpointError, NonFiniteError
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.session.returns import best_checkpoint
 from rl_tui.engine.specs import BehaviorSpec, State
-from rl_tui.engine.storage.behavior_folder import file_name
+from rl_tui.engine.storage.behavior_folder import BehaviorFolder, file_name
 from rl_tui.engine.storage.checkpoint_format import Checkpoint, describe, encode, encode_manifest, read
 from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
 from rl_tui.engine.storage.file_names import ABANDONED_CHECKPOINTS, CHECKPOINTS, MANIFEST
@@ -76,8 +76,8 @@ class CheckpointStore:
     def save(self, step: int, state: State, mean_return: float | None, reason: CheckpointReason) -> Path:
         """Publish one checkpoint and return its folder; every byte is then on the medium and was read back.
 
-        A valid checkpoint of that step with the same values is returned unchanged; one with other values (for example
-        after a hyperparameter was changed), or one by the clock, which is soon removed, stays, and the new one gets a
+        A valid checkpoint of that step with the same state is returned unchanged; one with another (for example after a
+        hyperparameter was changed), or one by the clock, which is soon removed, stays, and the new one gets a
         number after its step. Raises NonFiniteError when the state holds NaN or infinity, and CheckpointError, its
         cause an OSError, when the disk refuses. Earlier checkpoints are then untouched, and nothing of the new one is
         left.
@@ -258,8 +258,11 @@ class CheckpointStore:
 
 def _stands_for(found: tuple[State, Checkpoint], state: State, reason: CheckpointReason) -> bool:
     """Whether a checkpoint of the same step need not be written again for that reason."""
-    values = json.loads(json.dumps(state.values))
-    return found[0].values == values and (found[1].reason != BY_CLOCK or reason == BY_CLOCK)
+    values, tensors = json.loads(json.dumps(state.values)), found[0].tensors
+    is_same = found[0].values == values and all(
+        name in tensors and np.array_equal(array, tensors[name]) for name, array in state.tensors.items()
+    )
+    return is_same and (found[1].reason != BY_CLOCK or reason == BY_CLOCK)
 
 
 def trained_behaviors(run: Path) -> tuple[str, ...]:
@@ -274,6 +277,23 @@ def _behavior_in(folder: Path) -> str | None:
         with suppress(CheckpointError):
             return describe(manifest.parent).behavior
     return folder.parent.name if manifests else None
+
+
+def initial_checkpoint(path: Path, behavior: str) -> Path:
+    """The path itself; of a run's folder, the newest checkpoint of that behavior, or else of the only one.
+
+    Raises CheckpointError.
+    """
+    if not path.exists():
+        raise CheckpointError(f"{path}: no such checkpoint, folder of a run, or raw policy")
+    held = () if (path / MANIFEST).exists() else trained_behaviors(path)
+    if not held:
+        return path
+    name = behavior if behavior in held else held[0]
+    newest = CheckpointStore(BehaviorFolder(name, path / file_name(name)).checkpoints, name, 0).newest_valid()
+    if newest.path is None or (name != behavior and len(held) > 1):
+        raise CheckpointError(f"{path}: it has no checkpoint of {behavior}, only of {', '.join(held)}")
+    return newest.path
 
 
 def require_same_keys(expected: Mapping[str, NDArray[np.generic]], found: Mapping[str, NDArray[np.generic]]) -> None:

@@ -590,8 +590,8 @@ def test_folder_has_one_writer(tmp_path: Path) -> None:
             line(tmp_path)
         learner.run(1)
     wrong: list[tuple[Any, str]] = [
-        (None, "folder: must be the path of a folder, got None"),
-        ("", "folder: must be the path of a folder, got ''"),
+        (None, "folder: must be a path, got None"),
+        ("", "folder: must be a path, got ''"),
         (tmp_path / "file/a", r"cannot be created|cannot create the run folder .* It must be in a folder that can be"),
     ]
     (tmp_path / "file").touch()

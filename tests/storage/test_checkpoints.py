@@ -169,7 +169,8 @@ def test_a_finished_checkpoint_is_never_overwritten(tmp_path: Path) -> None:
     store = a_store(tmp_path)
     path = store.save(5, a_state(1.0), 1.0, "interval")
     before = {entry.name: (entry.stat().st_ino, entry.read_bytes()) for entry in path.iterdir()}
-    assert store.save(5, a_state(2.0), 2.0, "final") == path
+    assert store.save(5, a_state(1.0), 2.0, "final") == path
+    assert store.save(5, a_state(2.0), 2.0, "final").name == "Walker-5.2", "as after a program has loaded other weights"
     assert {entry.name: (entry.stat().st_ino, entry.read_bytes()) for entry in path.iterdir()} == before
 
 
@@ -185,7 +186,7 @@ def test_a_step_with_other_values_is_saved_beside_and_is_the_newer_one(tmp_path:
         assert store.save(5, with_values(number, beta=number), None, "asked").name == name
     store.save(50, a_state(), None, "interval")
     store.save(6, a_state(), None, "interval")
-    assert store.save(5, with_values(3, beta=11), None, "final").name == "Walker-5.4", "the newest holds these values"
+    assert store.save(5, with_values(11, beta=11), None, "final").name == "Walker-5.4", "the newest holds these"
     assert [path.path.name for path in store.list()] == [
         *("Walker-5", "Walker-5.2", "Walker-5.3", "Walker-5.4"),
         *("Walker-6", "Walker-50"),

@@ -56,6 +56,11 @@ class Normalizer:
         """The arrays that a policy needs, by their names in `Weights.arrays`."""
         return {"normalizer.mean": self.mean, "normalizer.scale": self.scale}
 
+    def load_arrays(self, mean: Float32, scale: Float32, num_rows: int) -> None:
+        """What `arrays` has, as that of at least so many rows."""
+        self._steps = max(self._steps, num_rows)
+        self._mean, self._variance_sum = mean.astype(np.float64), self._steps / np.square(scale, dtype=np.float64)
+
     def state(self) -> State:
         """The state for `load`."""
         return State({"mean": self._mean.copy(), "variance_sum": self._variance_sum.copy()}, {"steps": self._steps})

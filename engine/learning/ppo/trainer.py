@@ -6,7 +6,7 @@ Shapes: N rows of a rollout, B rows of a mini-batch, A continuous dimensions, K 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -283,6 +283,9 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
     def _actor_arrays(self) -> dict[str, Float32]:
         parameters = views(self._step.parameters(), self._network.shapes).items()
         return {name.removeprefix("actor."): array for name, array in parameters if name.startswith("actor.")}
+
+    def _load_actor(self, arrays: Mapping[str, Float32]) -> None:
+        self._step.overwrite({f"actor.{name}": array for name, array in arrays.items()})
 
     def state(self) -> State:
         """Networks, optimizer, normalizer, reward signals, shuffling.

@@ -6,7 +6,7 @@ Shapes: N rows of a block, B rows of a mini-batch, A continuous dimensions, K br
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -306,6 +306,9 @@ class SACTrainer(ActorTrainer[SACSettings]):
 
     def _actor_arrays(self) -> dict[str, Float32]:
         return self._parameters.actor.arrays()
+
+    def _load_actor(self, arrays: Mapping[str, Float32]) -> None:
+        self._steps["actor"].overwrite(arrays)
 
     def state(self) -> State:
         """Networks, optimizers, normalizer, reward signals, generator; of the replay buffer only its count.
