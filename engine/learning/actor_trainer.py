@@ -77,9 +77,9 @@ class ActorTrainer(Trainer, Generic[H]):
     def _actor_arrays(self) -> dict[str, Float32]:
         """A copy of the parameters of `Actor` by name."""
 
-    @abstractmethod
-    def _load_actor(self, arrays: Mapping[str, Float32]) -> None:
+    def _load_actor(self, arrays: Mapping[str, Float32]) -> None:  # a trainer of a package may lack it
         """Set what `_actor_arrays` has."""
+        raise NotSupportedError(f"{type(self).__name__} cannot load weights")
 
     def hyperparameters(self) -> dict[str, float]:
         """The changeable ones that are in use; schedules start from them."""

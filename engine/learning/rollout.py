@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,11 +17,33 @@ from rl_tui.engine.experience import columns_of, join_trajectories, joined
 from rl_tui.engine.learning.networks.flat import placed
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.sequences import sequence_rows
+from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import Float32, Int64, Trajectories
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 Columns: TypeAlias = dict[str, Array]  # by name, all of the same rows
 _COLUMNS = columns_of(Trajectories)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutMinibatch(Transitions):
+    """B steps of a rollout. Besides the columns of Transitions there are these, S = reward signals, W = A + K, or 1
+    where ratios are joint. Those after `rewards` are numpy arrays, or tensors on the learner's device.
+
+    rows: i64[B], in the rollout
+    rewards: f32[B, S], what each signal paid, times its strength
+    log_probs: f32[B, W], of the policy that acted
+    advantages: f32[B], as the loss has them, normalized where it normalizes them
+    returns: f32[B, S], which the critic learns
+    values: f32[B, S], which the critic estimated when the update began
+    """
+
+    rows: Int64
+    rewards: Float32
+    log_probs: Array
+    advantages: Array
+    returns: Array
+    values: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +57,15 @@ class Rollout:
     def of(blocks: Sequence[tuple[Trajectories, Float32]]) -> Rollout:
         """Blocks joined in order, each with its rewards f32[N, R]."""
         return Rollout(join_trajectories([block for block, _ in blocks]), joined([rewards for _, rewards in blocks]))
+
+    def minibatch(self, rows: Int64, **columns: Array) -> RolloutMinibatch:
+        """These rows i64[B]. columns: those of `RolloutMinibatch` that a rollout does not have."""
+        steps = Transitions.of(self.experience, rows)
+        shared: dict[str, Any] = {name: getattr(steps, name) for name in _OF_TRANSITIONS}
+        return RolloutMinibatch(rows=rows, rewards=self.rewards.take(rows, 0), **shared, **columns)
+
+
+_OF_TRANSITIONS = [field.name for field in fields(Transitions)]
 
 
 class RolloutBuffer:

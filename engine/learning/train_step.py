@@ -15,10 +15,11 @@ Array: TypeAlias = Any  # numpy array or torch tensor
 class TrainStep:
     """The rows of a mini-batch, and the losses by which the step was taken.
 
-    behavior: whose trainer took it. sample: rows of a rollout, or a replay buffer's `Minibatch` with its rows' numbers
-    and weights. losses: by ML-Agents' tag, f32[] each on the trainer's device, where `float` waits for it. errors:
-    f32[B] of the critics, by which a prioritized replay ranks its rows; None where the trainer has no such errors. On
-    several ranks, each sees its own rows and their losses.
+    behavior: whose trainer took it. sample: PPO's `RolloutMinibatch`, with rewards, advantages, returns and
+    log-probabilities, or a replay buffer's `Minibatch`, with its rows' numbers and weights. losses: by ML-Agents' tag,
+    f32[] each on the trainer's device, where `float` waits for it. errors: f32[B] of the critics, by which a
+    prioritized replay ranks its rows; None where the trainer has no such errors. On several ranks, each sees its own
+    rows and their losses.
     """
 
     behavior: str

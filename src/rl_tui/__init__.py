@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RunBusyError,
     )
     from rl_tui.engine.learning.replay.buffer import Minibatch
+    from rl_tui.engine.learning.rollout import RolloutMinibatch
     from rl_tui.engine.learning.train_step import TrainStep
     from rl_tui.engine.learning.transitions import Transitions
     from rl_tui.engine.running.hooks import Milestone
@@ -50,6 +51,7 @@ __all__ = [
     "NotSupportedError",
     "PluginError",
     "RlTuiError",
+    "RolloutMinibatch",
     "RunBusyError",
     "RunHandle",
     "RunResult",
@@ -70,6 +72,7 @@ _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in r
     "Learner": "api.learner",
     "Milestone": "running.hooks",
     "Minibatch": "learning.replay.buffer",
+    "RolloutMinibatch": "learning.rollout",
     "RunHandle": "api.run_handle",
     "RunResult": "api.runs",
     "SentCommand": "api.run_handle",

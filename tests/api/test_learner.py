@@ -146,7 +146,9 @@ def test_experience_that_is_not_of_the_behavior_is_refused(tmp_path: Path) -> No
         assert learner.step == block.num_rows
 
 
-@pytest.mark.parametrize("carrier", [rl_tui.Trajectories, rl_tui.Transitions, rl_tui.Minibatch])
+@pytest.mark.parametrize(
+    "carrier", [rl_tui.Trajectories, rl_tui.Transitions, rl_tui.Minibatch, rl_tui.RolloutMinibatch]
+)
 def test_help_describes_every_column_of_experience(carrier: type) -> None:
     described = "".join(inspect.getdoc(each) or "" for each in carrier.__mro__ if each is not object)
     columns = [field.name for field in dataclasses.fields(carrier)]

@@ -14,6 +14,7 @@ from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.replay.buffer import Minibatch
+from rl_tui.engine.learning.rollout import RolloutMinibatch
 from rl_tui.engine.learning.sac.trainer import SACTrainer
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Trainer
@@ -55,6 +56,40 @@ def test_ppo_shows_every_row_of_a_rollout_once_in_each_pass(network: dict[str, o
     assert shown == Counter({row.tobytes(): 2 for row in rollout.observations[0]})
     for tag in ("Losses/Policy Loss", "Losses/Value Loss", "Policy/Entropy"):
         assert np.mean([float(step.losses[tag]) for step in seen]) == pytest.approx(metrics[tag], rel=1e-5)
+
+
+@pytest.mark.parametrize("hyper", [{}, {"joint_ratio": True, "normalize_advantage": "minibatch"}])
+def test_ppo_shows_rewards_advantages_returns_values_and_log_probabilities(hyper: dict[str, object]) -> None:
+    ppo, seen = made("ppo", num_epoch=1, **hyper), list[TrainStep]()
+    ppo.on_train_step(seen.append)
+    rollout = block(ppo)
+    ppo.add(rollout)
+    ppo.update(64)
+    advantages = list[np.ndarray]()
+    for step in seen:
+        sample = step.sample
+        assert isinstance(sample, RolloutMinibatch)
+        rows = sample.rows
+        assert sample.num_rows == len(rows) == 16
+        np.testing.assert_array_equal(sample.observations[0], rollout.observations[0][rows])
+        np.testing.assert_array_equal(sample.rewards[:, 0], rollout.rewards[rows])
+        known = rollout.log_probs[rows]
+        np.testing.assert_array_equal(sample.log_probs, known.sum(1, keepdims=True) if hyper else known)
+        raw = sample.returns[:, 0] - sample.values[:, 0]
+        order = np.argsort(raw)
+        assert (np.diff(sample.advantages[order]) >= -1e-6).all(), "returns are advantages and values"
+        if hyper:
+            assert abs(sample.advantages.mean()) < 1e-5
+        advantages.append(sample.advantages)
+    assert sorted(np.concatenate([step.sample.rows for step in seen])) == list(range(64))  # type: ignore[attr-defined]
+    assert abs(np.concatenate(advantages).mean()) < 1e-5
+    terminal = np.cumsum(rollout.lengths)[rollout.endings == 1] - 1
+    for step in seen:
+        sample = step.sample
+        assert isinstance(sample, RolloutMinibatch)
+        is_last = np.isin(sample.rows, terminal)
+        np.testing.assert_allclose(sample.returns[is_last], sample.rewards[is_last], atol=1e-6)
+    assert len(terminal)
 
 
 def test_sac_shows_the_drawn_rows_with_the_errors_of_its_critics() -> None:

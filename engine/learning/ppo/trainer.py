@@ -6,10 +6,9 @@ Shapes: N rows of a rollout, B rows of a mini-batch, A continuous dimensions, K 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,44 +28,42 @@ from rl_tui.engine.learning.ppo.batch import Batch, advantage_columns, normalize
 from rl_tui.engine.learning.ppo.loss import Coefficients, Loss, surrogate_loss
 from rl_tui.engine.learning.ppo.networks import PPONetworks
 from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.ppo.terms import DIVERGENCE, NO_TERMS, Terms, means, metrics, terms_of, unsigned
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
-from rl_tui.engine.learning.rollout import Columns, Part, Rollout, RolloutBuffer, minibatches, num_parts, split_rows
+from rl_tui.engine.learning.rollout import (
+    Columns,
+    Part,
+    Rollout,
+    RolloutBuffer,
+    RolloutMinibatch,
+    minibatches,
+    num_parts,
+    split_rows,
+)
 from rl_tui.engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Samples, always
-from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.learning.value_estimates import ValueEstimator
 from rl_tui.engine.learning.value_function import ValueFunction
 from rl_tui.engine.specs import BehaviorSpec, Float32, State, Trajectories
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
-METRICS = {  # of the terms of a loss
-    "Losses/Policy Loss": "policy",
-    "Losses/Value Loss": "value",
-    "Policy/Entropy": "entropy",
-    "Policy/KL Divergence": "divergence",
-    "Policy/Clip Fraction": "clipped",
-}
-TERMS = ("total", *METRICS.values())
-NO_TERMS = (0.0,) * len(TERMS)
-POLICY, DIVERGENCE = TERMS.index("policy"), TERMS.index("divergence")
 ROWS_OF_VECTORS = 2048  # per call of the critic: they are small, and a memory reads many sequences in the time of one
 FEATURES = "features."  # prefix of their columns
 KEPT = "the state before this update was kept"
-Terms: TypeAlias = Sequence[Array]  # f32[] each, in the order of TERMS
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRollout:
     """A rollout on the network's device: columns and sequences to split into mini-batches, mean value estimates f32[R],
-    and the critic's memories of unfinished episodes afterwards. experience: what the rows are of."""
+    and the critic's memories of unfinished episodes afterwards. rollout: what the rows are of."""
 
     columns: Columns
     sequences: Sequences | None
     mean_values: Float32
     agents: AgentState
-    experience: Trajectories
+    rollout: Rollout
 
 
 class PPOTrainer(ActorTrainer[PPOSettings]):
@@ -143,9 +140,9 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
                 returns = self._include_waiting(self._include)
                 prepared = self._prepare(self._rollout.drain(), self._sync)
                 by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
-                terms = _means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
+                terms = means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
                 if not (math.isfinite(terms[0]) and self._step.is_finite):
-                    large = largest_observation(self._spec.observations, prepared.experience.observations)
+                    large = largest_observation(self._spec.observations, prepared.rollout.experience.observations)
                     raise NonFiniteError(f"the loss is not finite at step {step}{large}; {KEPT}")
                 reported = self._streams.metrics()
         except BaseException:
@@ -155,7 +152,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         self._agents = prepared.agents
         self.num_updates += 1
         self._updated_at = step
-        return _metrics(terms) | {
+        return metrics(terms) | {
             "Policy/Learning Rate": learning_rate,
             "Policy/Epsilon": coefficients.epsilon,
             "Policy/Beta": coefficients.beta,
@@ -172,9 +169,9 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
             prepared = self._prepare(Rollout.of([(block, self._streams.peek(block))]), ONE_RANK)
             for columns, sequences in minibatches(prepared.columns, self._hyper.batch_size, None, prepared.sequences):
                 advantage = self._advantage(columns, ONE_RANK)
-                terms.append(_unsigned(_terms_of(self._loss(columns, sequences, advantage, coefficients))))
+                terms.append(unsigned(terms_of(self._loss(columns, sequences, advantage, coefficients))))
                 counts.append(len(advantage))
-        return _metrics(_means(terms, counts))
+        return metrics(means(terms, counts))
 
     def _coefficients(self, step: int) -> Coefficients:
         hyper, end = self._hyper, self._config.max_steps
@@ -195,7 +192,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         columns = advantage_columns(rollout, estimates, self._streams, self._spec.actions.branches, self._hyper, sync)
         placed = {name: self._network.place(column) for name, column in columns.items()}
         placed |= {f"{FEATURES}{index}": feature for index, feature in enumerate(features)}
-        return PreparedRollout(placed, estimates.sequences, sync.mean(estimates.values), estimates.agents, block)
+        return PreparedRollout(placed, estimates.sequences, sync.mean(estimates.values), estimates.agents, rollout)
 
     def _place(self, array: NDArray[Any]) -> Array:
         return self._network.place(array)
@@ -209,7 +206,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
     ) -> list[Terms]:
         """Terms of every mini-batch of every pass; a pass that moved further than `target_kl` is the last."""
         terms: list[Terms] = []
-        parts = num_parts(self._sync.sum(prepared.experience.num_rows), self._hyper.batch_size)
+        parts = num_parts(self._sync.sum(prepared.rollout.experience.num_rows), self._hyper.batch_size)
         for _ in range(self._hyper.num_epoch):
             learned, rows, may_continue = [], [], True
             for part, is_shared in self._plan(prepared, parts):
@@ -218,7 +215,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
                 may_continue = self._sync.all(should_continue())
                 if not may_continue:
                     break
-            last = [_unsigned(averaged) for averaged in self._sync.means(learned, rows)]
+            last = [unsigned(averaged) for averaged in self._sync.means(learned, rows)]
             terms += last
             target, divergences = self._hyper.target_kl, [term[DIVERGENCE] for term in last]
             if not may_continue or (target is not None and sum(divergences) > target * len(divergences)):
@@ -230,7 +227,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
 
         All ranks so have the same number of mini-batches, planned before the first one.
         """
-        plan = split_rows(prepared.experience.num_rows, parts, self._random, prepared.sequences)
+        plan = split_rows(prepared.rollout.experience.num_rows, parts, self._random, prepared.sequences)
         of_ranks = self._sync.gather(np.array([len(part.rows) for part in plan], np.float64)).T.tolist()
         return [(part, all(rows)) for part, rows in zip(plan, of_ranks, strict=True) if any(rows)]
 
@@ -247,16 +244,14 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         if len(part.rows):
             loss = self._loss(columns, part.sequences, advantage, coefficients)
             self._network.backward(loss.grad_head, loss.grad_values, loss.grad_log_sigma)
-            terms = _terms_of(loss)
+            terms = terms_of(loss)
         self._sync.average_gradients([self._network.gradient], len(part.rows))
         self._step(self._network.gradient, learning_rate)
         if self._train_step_hooks and is_shared:
-            self._call_hooks(Transitions.of(prepared.experience, part.rows), _unsigned(terms))
+            sample = _sample(prepared, part, columns, advantage)
+            for hook in self._train_step_hooks:
+                hook(TrainStep(self._spec.name, sample, metrics(unsigned(terms))))
         return terms
-
-    def _call_hooks(self, sample: Transitions, terms: Terms) -> None:
-        for hook in self._train_step_hooks:
-            hook(TrainStep(self._spec.name, sample, _metrics(terms)))
 
     def _advantage(self, columns: Columns, sync: Sync) -> Array:
         """f32[B], normalized if that is done for each mini-batch."""
@@ -308,19 +303,6 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         self.num_updates, self._updated_at = int(counts.number("num_updates")), int(counts.number("updated_at"))
 
 
-_terms_of: Callable[[Loss], Terms] = attrgetter(*TERMS)
-
-
-def _unsigned(terms: Terms) -> Terms:
-    """As in ML-Agents: signs of mini-batches do not cancel."""
-    return [*terms[:POLICY], abs(terms[POLICY]), *terms[POLICY + 1 :]]
-
-
-def _means(terms: Sequence[Terms], weights: Sequence[int]) -> list[float]:
-    """Over mini-batches, moved to the host."""
-    by_name, total = zip(*terms, strict=True), sum(weights)
-    return [float(sum(term * weight for term, weight in zip(of, weights, strict=True))) / total for of in by_name]
-
-
-def _metrics(terms: Terms) -> dict[str, Any]:
-    return dict(zip(METRICS, terms[1:], strict=True))
+def _sample(prepared: PreparedRollout, part: Part, columns: Columns, advantage: Array) -> RolloutMinibatch:
+    own = {name: columns[name] for name in ("log_probs", "returns", "values")}
+    return prepared.rollout.minibatch(part.rows, advantages=advantage, **own)
