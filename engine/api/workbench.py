@@ -118,6 +118,7 @@ class Workbench:
         saver = Saver(
             builder.files,
             self.bus,
+            self._note_outcome,
             partial(self._record.write_status, builder.files),
             is_inline=True,
         )

@@ -14,7 +14,7 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, NonFiniteError, NotSupportedError, PluginError
 from rl_tui.engine.learning.given_weights import GivenWeights
-from rl_tui.engine.learning.plugin_results import PluginResults
+from rl_tui.engine.learning.installed_plugin import checked
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.learning.value_function import ValueFunction
@@ -172,12 +172,10 @@ def make_trainer(
         else:
             _require_ranks(kind, config.trainer_type)
             trainer = kind(spec, config, seed, device, sync)
-    results, attributes = PluginResults("trainers", config.trainer_type), get_type_hints(Trainer)
+    attributes = get_type_hints(Trainer)
     with registry.blaming("trainers", config.trainer_type, "an attribute"):
         _require(kind, [name for name in attributes if not hasattr(trainer, name)])
-        for name in (name for name, of in attributes.items() if of is int):
-            results.count(name, getattr(trainer, name))
-    return trainer
+    return checked("trainers", config.trainer_type, trainer, [name for name, of in attributes.items() if of is int])
 
 
 def _require_ranks(kind: type, name: str) -> None:

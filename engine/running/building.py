@@ -36,7 +36,6 @@ from rl_tui.engine.running.announcements import (
 )
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BLOCK_ROWS
-from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
 from rl_tui.engine.running.environments import (
@@ -232,7 +231,8 @@ class Builder:
             index = len(self.learners) if late_number is None else (place.index + 1) * LATE_SEEDS + late_number
             if spec.name in self.learners:
                 raise ConfigError(f"behaviors.{spec.name}: two environments of this run have a behavior of this name")
-            behavior = self._behavior(spec, place, index, is_late=late_number is not None)
+            with needing_memory(f"behaviors.{spec.name}: its trainer"):
+                behavior = self._behavior(spec, place, index, is_late=late_number is not None)
             make = partial(_policy_to_watch, settings_of(self._config, spec.name), place.target.seed)
             # holds no learner, so that none outlives the run
             place.target.behaviors[spec.name] = make, behavior.learner.weights.latest
@@ -249,8 +249,7 @@ class Builder:
         evaluator = self._evaluator(spec, place, config, index)
         trainer = self._trainer(spec, config, index)
         self._note_observations(spec, config, trainer.num_parameters)
-        checked = CheckedTrainer(trainer, config.trainer_type)
-        policy = checked.make_policy(derived_seed(self._seed, index, 1))
+        policy = trainer.make_policy(derived_seed(self._seed, index, 1))
         step, restored = self._restorer.restore(spec, files.store, config, trainer)
         if not self._is_training:
             step = 0  # of what is played
@@ -258,7 +257,7 @@ class Builder:
             key = f"behaviors.{spec.name}" if spec.name in self._config.behaviors else "default_settings"
             self._bus.log("warning", spec.name, max_steps_reached(key, step, config.max_steps))
         has_replay = self._restorer.restore_replay(spec.name, files.folder, config, trainer)
-        policy.load(checked.weights())
+        policy.load(trainer.weights())
         if restored.part("policy").values:
             policy.load_state(restored.part("policy"))
         settings = LearnerSettings(
@@ -325,10 +324,9 @@ class Builder:
         return Files(folder, store, exporter, keeps_exports=config.export_interval is not None)
 
     def _trainer(self, spec: BehaviorSpec, config: BehaviorConfig, index: int) -> Trainer:
-        """With memory for its replay buffer, where it trains. Raises ConfigError, OutOfMemory."""
+        """With memory for its replay buffer, where it trains. Raises ConfigError."""
         try:
-            with needing_memory(f"behaviors.{spec.name}: its trainer"):
-                trainer = make_trainer(spec, config, derived_seed(self._seed, index, 0), self._device)
+            trainer = make_trainer(spec, config, derived_seed(self._seed, index, 0), self._device)
         except ConfigError as error:
             raise ConfigError(f"behaviors.{spec.name}: {error}") from error
         if self._is_training and trainer.replay_bytes:

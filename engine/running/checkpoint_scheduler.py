@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import PluginError
-from rl_tui.engine.running.checked_trainer import CheckedTrainer
+from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.hyperparameters import HYPERPARAMETERS, LiveHyperparameters
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.saver import SaveJob, Saver
@@ -39,14 +38,14 @@ class CheckpointScheduler:
         self,
         behavior: str,
         config: BehaviorConfig,
-        trainer: CheckedTrainer,
+        trainer: Trainer,
         hyperparameters: LiveHyperparameters,
         saver: Saver,
         bus: EventBus,
         clock: Callable[[], float],
         lessons: Lessons | None = None,
     ):
-        """Raises PluginError for a trainer whose state cannot be saved. clock: as of SaveDeadline."""
+        """clock: as of SaveDeadline."""
         self._behavior = behavior
         self._config = config
         self._trainer = trainer
@@ -56,8 +55,6 @@ class CheckpointScheduler:
         self._lessons = lessons
         self.triggers = Trigger(config.checkpoint_interval), Trigger(config.export_interval or OFF)
         self.deadline = SaveDeadline(config.checkpoint_seconds, clock)
-        if trainer.is_installed:
-            trainer.state()  # what cannot be saved is not trained
 
     def offer_due(self, at: SaveContext) -> bool:
         """Offer one job for what is due to the saver; False while another waits."""
@@ -80,10 +77,10 @@ class CheckpointScheduler:
         if self._saver.offer(self._job(at, "clock", with_export=self._exports_with_checkpoints)):
             self.deadline.restart()
 
-    def put_requested(self, at: SaveContext, on_done: Callable[[bool, str], None], with_state: bool) -> None:
-        """Submit what the user requested: a checkpoint, or else an export."""
+    def put_requested(self, at: SaveContext, commands: Sequence[str], with_state: bool) -> None:
+        """Submit what these commands request: a checkpoint, or else an export."""
         with_export = not with_state or self._exports_with_checkpoints
-        self._saver.put(self._job(at, "asked", on_done, with_state=with_state, with_export=with_export))
+        self._saver.put(self._job(at, "asked", commands, with_state=with_state, with_export=with_export))
 
     def put_final(self, at: SaveContext, reason: CheckpointReason) -> None:
         """Save everything for the last time, once an earlier copy of the replay buffer is written.
@@ -103,17 +100,10 @@ class CheckpointScheduler:
             self._put_policy(at)
 
     def _put_policy(self, at: SaveContext) -> None:
-        on_done = partial(self.report_unsaved, at.step)
         try:
-            self._saver.put(self._job(at, "error", on_done, with_state=False))
+            self._saver.put(self._job(at, "error", with_state=False))
         except PluginError:  # as before it, which was reported
-            on_done()
-
-    def report_unsaved(self, step: int, *_: object) -> None:
-        """What a resumed run would begin with. Called once all before is written."""
-        listed = self._saver.listed(self._behavior)
-        newest = f"the newest checkpoint is {listed[-1].path}" if listed else "there is no earlier checkpoint"
-        self._bus.log("error", self._behavior, f"the state at step {step} is not saved: {newest}")
+            self._saver.report_unsaved(self._behavior, at.step)
 
     @property
     def _exports_with_checkpoints(self) -> bool:
@@ -123,7 +113,7 @@ class CheckpointScheduler:
         self,
         at: SaveContext,
         reason: CheckpointReason,
-        on_done: Callable[[bool, str], None] | None = None,
+        commands: Sequence[str] = (),
         with_state: bool = True,
         with_export: bool = True,
         with_replay: bool = True,
@@ -135,7 +125,7 @@ class CheckpointScheduler:
             state=self._state(at.policy) if with_state else None,
             reason=reason,
             mean_return=at.mean_return,
-            on_done=on_done,
+            commands=tuple(commands),
             with_export=with_export,
             replay=self._replay() if with_state and with_replay else None,
         )

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from rl_tui.engine.config.types import Settings
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.running.checked_trainer import CheckedTrainer
+from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import HyperparameterChanged, HyperparametersReported, Range
 from rl_tui.engine.specs import Json, State
@@ -27,7 +27,7 @@ class LiveHyperparameters:
 
     has_changed = False
 
-    def __init__(self, behavior: str, trainer: CheckedTrainer, settings: Settings, bus: EventBus):
+    def __init__(self, behavior: str, trainer: Trainer, settings: Settings, bus: EventBus):
         self._behavior = behavior
         self._trainer = trainer
         self._settings = settings
@@ -70,8 +70,9 @@ class LiveHyperparameters:
 
         A value that has changed in the file since then wins: the file was edited later.
         """
-        for name, configured in self._configured.items():
-            self._trainer.set_hyperparameter(name, configured)
+        for name, used in dict(self.values).items():
+            if used != self._configured[name]:
+                self._trainer.set_hyperparameter(name, self._configured[name])
         for name, entry in state.part(HYPERPARAMETERS).values.items():
             self._bus.log("info", self._behavior, self._restore(name, entry))
 

@@ -19,10 +19,10 @@ from rl_tui.engine.errors import (
     PluginError,
     RlTuiError,
 )
+from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.given_weights import GivenWeights
 from rl_tui.engine.learning.train_step import TrainStep, TrainStepHook
 from rl_tui.engine.learning.trainer import Metrics, Trainer, always
-from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
@@ -80,15 +80,14 @@ class Learner:
         self.busy_with: WaitsFor | None = None  # in its thread, which may be that of its environment
         self._settings = settings
         self._trainer = trainer
-        self._checked = CheckedTrainer(trainer, config.trainer_type)
-        self.hyperparameters = LiveHyperparameters(self.behavior, self._checked, config.hyperparameters, bus)
-        self.weights = PublishedWeights(self._checked, step if settings.is_training else None)
+        self.hyperparameters = LiveHyperparameters(self.behavior, self._trainer, config.hyperparameters, bus)
+        self.weights = PublishedWeights(self._trainer, step if settings.is_training else None)
         self._saver = saver
         self._bus = bus
         self._report = report
         self._summaries = SummaryReporter(settings, bus)
         self._scheduler = CheckpointScheduler(
-            self.behavior, config, self._checked, self.hyperparameters, saver, bus, settings.clock, settings.lessons
+            self.behavior, config, self._trainer, self.hyperparameters, saver, bus, settings.clock, settings.lessons
         )
         self._evaluations = Trigger(OFF if evaluator is None else evaluator.interval, at_end=True)
         self._summary = Trigger(config.summary_freq)
@@ -181,9 +180,10 @@ class Learner:
         """Over the newest episodes; None before the first has ended."""
         return self._summaries.mean_return
 
+    @needing_memory("training")
     def loss(self, block: Trajectories) -> Metrics:
-        """The losses of the current networks on this experience. Changes nothing. Raises PluginError."""
-        return self._checked.loss(block)
+        """The losses of the current networks on this experience. Changes nothing. Raises OutOfMemory, PluginError."""
+        return self._trainer.loss(block)
 
     def value_function(self) -> Callable[[Observations], Float32]:
         """The critic as it is now; where there is none, calling it raises NotSupportedError."""
@@ -210,6 +210,7 @@ class Learner:
         """The rows that it is given are counted from zero again."""
         self._origin = self.step
 
+    @needing_memory("training")
     def learn_from(
         self,
         block: Trajectories,
@@ -229,10 +230,10 @@ class Learner:
             return
         start = time.perf_counter()
         self._add(block)
-        self._has_updated = self._settings.is_training and self._checked.is_ready()
+        self._has_updated = self._settings.is_training and self._trainer.is_ready()
         if self._has_updated:
             with self._busy("update"):
-                self.metrics = self._checked.update(self.step, may_continue)
+                self.metrics = self._trainer.update(self.step, may_continue)
             self._summaries.statistics.add(self.metrics)
             self.weights.publish(self.step)
         self.update_seconds += time.perf_counter() - start
@@ -265,7 +266,7 @@ class Learner:
 
     def _add(self, block: Trajectories) -> None:
         if self._settings.is_training:
-            self._summaries.statistics.add_samples(self._checked.add(block))
+            self._summaries.statistics.add_samples(self._trainer.add(block))
             if self._settings.config.threaded:
                 self._summaries.statistics.add(
                     {"Policy/Version Lag": float(self.weights.version - block.policy_version)}
@@ -344,12 +345,11 @@ class Learner:
             requested[type(command)].append(command.id)
         for kind, ids in requested.items():
             if ids:
-                on_done = partial(self._answer, ids)
                 try:
-                    self._scheduler.put_requested(self._save_context, on_done, with_state=kind is SaveCheckpoint)
+                    self._scheduler.put_requested(self._save_context, ids, with_state=kind is SaveCheckpoint)
                 except PluginError as error:
                     self.fail(error)
-                    on_done(False, str(error))
+                    self._answer(ids, False, str(error))
 
     def _answer(self, commands: list[str], is_ok: bool, message: str) -> None:
         for command in commands:
@@ -383,13 +383,13 @@ class Learner:
                 raise CheckpointError(self._unchangeable)
             path = Path(command.path)
             before = self.hyperparameters.values
-            state, checkpoint = self._saver.roll_back(self.behavior, path, self._checked.state())
+            state, checkpoint = self._saver.roll_back(self.behavior, path, self._trainer.state())
         except (CheckpointError, PluginError) as error:
             self._answer([command.id], False, str(error))
             return
         newest, from_step = self.weights.version, self.step
         try:
-            self._checked.load(state.part("trainer"))
+            self._trainer.load(state.part("trainer"))
         except PluginError as error:
             self._is_half_loaded = True
             self.fail(error)
@@ -441,7 +441,7 @@ class Learner:
         if self.failure is not None:
             reason = "error"
         if self._is_half_loaded:
-            self._scheduler.report_unsaved(self.step)
+            self._saver.report_unsaved(self.behavior, self.step)
         elif reason is not None and self._settings.is_training and not self.was_finished:
             try:
                 self._scheduler.put_final(self._save_context, reason)

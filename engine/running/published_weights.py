@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rl_tui.engine.running.checked_trainer import CheckedTrainer
+from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.threads import Mailbox
 from rl_tui.engine.running.watching.policy import LatestPolicy, PolicySnapshot
 from rl_tui.engine.specs import Weights
@@ -17,7 +17,7 @@ class PublishedWeights:
     from, which grows with every roll back.
     """
 
-    def __init__(self, trainer: CheckedTrainer, step: int | None):
+    def __init__(self, trainer: Trainer, step: int | None):
         """step: from how many steps they were learned; None where the policy only plays."""
         self.first_version = 0
         self.latest = LatestPolicy(PolicySnapshot(trainer.weights(), step))
@@ -28,7 +28,7 @@ class PublishedWeights:
     @property
     def version(self) -> int:
         """Of the newest."""
-        return self._trainer.trainer.num_updates + self._ahead
+        return self._trainer.num_updates + self._ahead
 
     def newest(self) -> Weights:
         """A copy. Raises PluginError."""
@@ -51,5 +51,5 @@ class PublishedWeights:
 
     def abandon(self, version: int) -> None:
         """No experience of this version or an earlier one counts, now that the trainer was rolled back."""
-        self._ahead = version + 1 - self._trainer.trainer.num_updates
+        self._ahead = version + 1 - self._trainer.num_updates
         self.first_version = self.version

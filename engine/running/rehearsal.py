@@ -8,7 +8,6 @@ from rl_tui.engine.config.environment_name import is_of_unity
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.learning.trainer import make_trainer
 from rl_tui.engine.running.call_timeout import busy_seconds, call_with_timeout
-from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.environments import make_pool_apart, named_environments, settings_of
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
@@ -38,6 +37,4 @@ def _require_makable(config: RunConfig, source: EnvironmentSource) -> None:
 
 def _require_trainer(config: RunConfig, spec: BehaviorSpec) -> None:
     settings = settings_of(config, spec.name)
-    trainer = CheckedTrainer(make_trainer(spec, settings, 0, torch.device("cpu")), settings.trainer_type)
-    trainer.state()
-    trainer.make_policy(0)
+    make_trainer(spec, settings, 0, torch.device("cpu")).make_policy(0)

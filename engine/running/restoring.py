@@ -14,7 +14,6 @@ from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.export.policy_files import RAW, read_weights
 from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import Trainer
-from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.misfit import trained_otherwise
 from rl_tui.engine.sampling.environments.unity.wire.packages import misread_before
 from rl_tui.engine.session.bus import EventBus
@@ -52,14 +51,14 @@ class Restorer:
 
         A run that is only initialized from another uses what that one has learned, and nothing else.
         """
-        name, checked = spec.name, CheckedTrainer(trainer, config.trainer_type)
+        name = spec.name
         if self._is_resumed:
             newest = store.newest_valid()
             for reason in newest.skipped:
                 self._bus.log("warning", name, f"a checkpoint was skipped: {reason}")
             if newest.path is not None:
                 state, checkpoint = store.load(newest.path)
-                self._load(spec, config, state, checkpoint, checked)
+                self._load(spec, config, state, checkpoint, trainer)
                 self.resumed_from[name] = newest.path
                 if not self._settings.inference and checkpoint.step < config.max_steps:
                     self._bus.log("info", name, f"resumed at step {checkpoint.step}: {RESTARTED}")
@@ -74,7 +73,7 @@ class Restorer:
                 raise CheckpointError(f"{path}: {error}") from error
             self._bus.log("info", name, f"loaded {path}")
         elif path is not None:
-            self._load(spec, config, *read(path), checked)
+            self._load(spec, config, *read(path), trainer)
         return 0, State()
 
     def restore_replay(self, name: str, folder: BehaviorFolder, config: BehaviorConfig, trainer: Trainer) -> bool:
@@ -85,7 +84,7 @@ class Restorer:
         if not self._is_resumed or self._settings.inference or not config.hyperparameters.saves_replay:
             return False
         try:
-            CheckedTrainer(trainer, config.trainer_type).load_replay(read_replay_buffer(folder.replay_buffer, name))
+            trainer.load_replay(read_replay_buffer(folder.replay_buffer, name))
         except CheckpointError as error:
             self._bus.log("warning", name, f"the replay buffer starts empty: {error}")
             return False
@@ -112,7 +111,7 @@ class Restorer:
         return newest.path
 
     def _load(
-        self, spec: BehaviorSpec, config: BehaviorConfig, state: State, checkpoint: Checkpoint, trainer: CheckedTrainer
+        self, spec: BehaviorSpec, config: BehaviorConfig, state: State, checkpoint: Checkpoint, trainer: Trainer
     ) -> None:
         name = spec.name
         try:
@@ -142,7 +141,7 @@ def resumed_step(folder: RunFolder, settings: CheckpointSettings) -> int:
     return max((checkpoint.step for store in stores for checkpoint in store.list()), default=0)
 
 
-def load_trainer(trainer: CheckedTrainer, state: State, checkpoint: Checkpoint) -> None:
+def load_trainer(trainer: Trainer, state: State, checkpoint: Checkpoint) -> None:
     """Load a checkpoint's state into the trainer. Raises PluginError, and CheckpointError naming all that differs."""
     part = state.part("trainer")
     _require_fitting(trainer.state().tensors, part.tensors, checkpoint)

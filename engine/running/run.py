@@ -177,7 +177,7 @@ class Run:
             self._config, self._folder, seed, device, self._bus, self._ledger.report, self._ui_priority, self._hooks,
             lessons,
         )  # fmt: skip
-        saver = Saver(builder.files, self._bus, partial(self._record.write_status, builder.files))
+        saver = Saver(builder.files, self._bus, self._ledger.report, partial(self._record.write_status, builder.files))
         workers = [EnvironmentWorker(runner, self._bus, self._folder.output) for runner in builder.runners(saver)]
         self._building_since = time.monotonic()
         try:

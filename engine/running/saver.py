@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from rl_tui.engine.errors import CheckpointError, ExportError, NonFiniteError
 from rl_tui.engine.export.exporter import PolicyExporter
+from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     CheckpointFailed,
@@ -38,8 +39,8 @@ _EXPORTING = threading.Lock()  # torch exports one graph at a time, whichever ru
 class SaveJob:
     """Copies of everything to write.
 
-    state: None to write no checkpoint. on_done: called with the outcome, once the checkpoint (or else the export) is
-    written or has failed. replay: the experience to keep next to the checkpoint, None for none.
+    state: None to write no checkpoint. commands: the ids of those that are answered once the checkpoint (or else the
+    export) is written or has failed. replay: the experience to keep next to the checkpoint, None for none.
     """
 
     behavior: str
@@ -48,7 +49,7 @@ class SaveJob:
     state: State | None
     reason: CheckpointReason
     mean_return: float | None
-    on_done: Callable[[bool, str], None] | None = None
+    commands: tuple[str, ...] = ()
     with_export: bool = True
     replay: State | None = None
 
@@ -85,15 +86,23 @@ class Files:
 class Saver:
     """Runs in the saver thread. Owns the checkpoint and export files of every behavior. At most one job waits.
 
-    on_saved: called in this thread with `listed` after every checkpoint, to write the list of checkpoints again.
+    report: called in this thread with the outcome of commands. on_saved: called in it with `listed` after every
+    checkpoint, to write the list of checkpoints again.
     is_inline: there is no such thread, and every job is done in the thread that submits it, before that returns.
     """
 
     def __init__(
-        self, files: Mapping[str, Files], bus: EventBus, on_saved: Callable[[Listed], None], *, is_inline: bool = False
+        self,
+        files: Mapping[str, Files],
+        bus: EventBus,
+        report: Report,
+        on_saved: Callable[[Listed], None],
+        *,
+        is_inline: bool = False,
     ):
         self._files = files
         self._bus = bus
+        self._report = report
         self._on_saved = on_saved
         self._is_inline = is_inline
         self._jobs: queue.Queue[SaveJob | RollBackJob | None] = queue.Queue(maxsize=1)
@@ -239,10 +248,18 @@ class Saver:
         exported = self._export(job) if job.with_export else None
         outcome = saved or exported
         assert outcome is not None, "a job has something to write"
-        if job.on_done is not None:
-            job.on_done(*outcome)
+        for command in job.commands:
+            self._report(command, job.behavior, *outcome)
+        if job.state is None and job.reason == "error":
+            self.report_unsaved(job.behavior, job.step)
         if job.replay is not None:
             self._save_replay(job, job.replay)
+
+    def report_unsaved(self, behavior: str, step: int) -> None:
+        """Log what a resumed run would begin with. Called once all before is written."""
+        listed = self.listed(behavior)
+        newest = f"the newest checkpoint is {listed[-1].path}" if listed else "there is no earlier checkpoint"
+        self._bus.log("error", behavior, f"the state at step {step} is not saved: {newest}")
 
     def _save_replay(self, job: SaveJob, replay: State) -> None:
         path = self._files[job.behavior].folder.replay_buffer

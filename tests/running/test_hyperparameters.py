@@ -10,6 +10,7 @@ import pytest
 
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.sac.settings import SACSettings
 from rl_tui.engine.running.hyperparameters import ranges
 from rl_tui.engine.session.messages import (
@@ -23,6 +24,7 @@ from rl_tui.engine.session.messages import (
     Pause,
     Range,
     Resume,
+    RollBack,
     RunStateChanged,
     SaveCheckpoint,
     SetHyperparameter,
@@ -193,6 +195,28 @@ def test_resumed_run_goes_on_with_what_was_set_and_says_so(tmp_path: Path) -> No
         assert read(Path(run.of(CheckpointSaved)[0].path))[0].values == before
         run.send(Resume())
         assert learned(run).metrics["Policy/Learning Rate"] == pytest.approx(1e-4)
+
+
+def test_only_what_was_set_while_training_is_given_to_the_trainer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, set_hyperparameter = list[tuple[str, float]](), PPOTrainer.set_hyperparameter
+
+    def noted(trainer: PPOTrainer, name: str, value: float) -> None:
+        given.append((name, value))
+        set_hyperparameter(trainer, name, value)
+
+    monkeypatch.setattr(PPOTrainer, "set_hyperparameter", noted)
+    last = changed_run(tmp_path)
+    assert given == [("learning_rate", 1e-4), ("beta", 0.1), ("beta", 5e-3)], "nothing at the start"
+    given.clear()
+    with live(walker(tmp_path, resume=True)) as run:
+        run.wait_for(MetricsReported)
+        assert given == [("learning_rate", 1e-4)]
+        run.send(SetHyperparameter("Walker", "beta", 0.1))
+        given.clear()
+        assert run.send(RollBack("Walker", last.path)).ok
+        assert given == [("learning_rate", 3e-4), ("beta", 5e-3), ("learning_rate", 1e-4)]
 
 
 def test_value_changed_in_the_file_since_wins(tmp_path: Path) -> None:

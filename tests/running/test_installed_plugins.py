@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import PluginError
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from rl_tui.engine.learning.trainer import make_trainer
 from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
@@ -20,10 +24,13 @@ from rl_tui.engine.session.messages import (
     SaveCheckpoint,
     SetHyperparameter,
 )
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.packages import MAZE, PATCHES, Packages
 from tests.running.runs import ENDLESS, THREADED, behavior, configuration, ending, equal, live, run_to_end, tensors_of
 
+CPU = torch.device("cpu")
+SPEC = BehaviorSpec("Walker", (ObservationSpec("side", (1,)),), ActionSpec(0, (3,)))
 BROKEN = """
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
@@ -238,6 +245,7 @@ class Forgetful(PPOTrainer):
     def load(self, state):
         raise ValueError("forgotten")
 """
+LARGE = FORGETFUL.replace("forgetful", "large").replace("Forgetful", "Large")
 FORGOTTEN = r"forgetful of forgetful 1\.0 .*: load raised ValueError: forgotten, at .*forgetful.py:\d+ in load"
 
 
@@ -287,6 +295,35 @@ def test_a_trainer_that_fails_in_any_method_has_its_line(method: str, packages: 
     failure = rf"forgetful of forgetful 1\.0 .*: {method} raised ValueError: lost, at .*forgetful.py:\d+ in {method}"
     assert re.match(failure, ending(run).reason), run.recent_events()
     assert run.launch.exit_code == 2
+
+
+def test_only_an_installed_trainer_has_its_calls_checked(packages: Packages) -> None:
+    packages.install("forgetful", FORGETFUL, trainers="forgetful = forgetful:ForgetfulSettings")
+    config = BehaviorConfig.model_validate(behavior())
+    assert type(make_trainer(SPEC, config, 0, CPU)) is PPOTrainer
+    trainer = make_trainer(SPEC, BehaviorConfig.model_validate(behavior(trainer_type="forgetful")), 0, CPU)
+    assert trainer.time_horizon == config.time_horizon
+    assert not hasattr(trainer, "hidden")
+    with pytest.raises(PluginError, match=FORGOTTEN) as raised:
+        trainer.load(trainer.state())
+    assert 'raise ValueError("forgotten")' in raised.value.detail
+
+
+@pytest.mark.parametrize("trainer", ["large", "ppo"])
+def test_too_little_memory_is_nobodys_mistake(
+    trainer: str, packages: Packages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages.install("large", LARGE, trainers="large = large:LargeSettings")
+
+    def full(*_: object) -> None:
+        raise MemoryError("Unable to allocate 9 GiB")
+
+    monkeypatch.setattr(PPOTrainer, "_prepare", full)
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior(trainer_type=trainer)}))
+    reason = "training does not fit in memory: Unable to allocate 9 GiB. hyperparameters.buffer_size or the network"
+    assert ending(run).reason == f"{reason} must be smaller", run.recent_events()
+    assert run.launch.exit_code == 2
+    assert tensors_of(newest(run))
 
 
 def test_a_trainer_whose_numbers_are_none_is_refused(packages: Packages, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,7 +67,7 @@ class Bench:
         store = CheckpointStore(place.checkpoints, "Walker", config.keep_checkpoints, SPEC, disk or Disk())
         exporter = PolicyExporter(SPEC, config.network_settings, False, config.export_policies)
         files = {"Walker": Files(place, store, exporter, config.export_interval is not None)}
-        self.saver = Saver(files, self.bus, lambda _: None)
+        self.saver = Saver(files, self.bus, self.report, lambda _: None)
         self.trainer = PPOTrainer(SPEC, config, 1, torch.device("cpu"))
         learner = LearnerSettings("Walker", config, True, 0.0, clock=lambda: self.seconds)
         self.learner = Learner(learner, self.trainer, self.saver, self.bus, self.report, 0, State())
@@ -89,12 +88,9 @@ class Bench:
     def events(self) -> list[Event]:
         return [envelope.event for envelope in self.mail.drain()]
 
-    def on_done(self, command: str) -> Callable[[bool, str], None]:
-        return lambda is_ok, _: self.outcomes.append((command, is_ok))
-
     def job(self, step: int, reason: CheckpointReason = "interval", command: str = "") -> SaveJob:
-        on_done = self.on_done(command) if command else None
-        return SaveJob("Walker", step, self.trainer.weights(), self.trainer.state(), reason, None, on_done)
+        commands = (command,) if command else ()
+        return SaveJob("Walker", step, self.trainer.weights(), self.trainer.state(), reason, None, commands)
 
 
 def exported_steps(events: list[Event]) -> list[int]:
@@ -305,7 +301,7 @@ def test_last_job_put_before_the_end_is_always_written(tmp_path: Path) -> None:
         thread = threading.Thread(target=bench.saver.main, daemon=True)
         thread.start()
         nothing_to_trace = Weights(1, {"log_sigma": np.full(1, np.nan, np.float32)})  # refused at once
-        bench.saver.put(SaveJob("Walker", 1, nothing_to_trace, None, "asked", None, bench.on_done("e")))
+        bench.saver.put(SaveJob("Walker", 1, nothing_to_trace, None, "asked", None, ("e",)))
         bench.saver.end()
         thread.join(DEADLINE_SECONDS)
         assert bench.outcomes == [("e", False)]
@@ -315,7 +311,7 @@ def test_state_that_is_not_finite_is_never_published(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bad = State({"trainer.weight": np.array([np.nan], np.float32)}, {"trainer": {}})
     weights = Weights(1, {name: array * np.float32(np.nan) for name, array in bench.trainer.weights().arrays.items()})
-    bench.saver.put(SaveJob("Walker", 7, weights, bad, "asked", None, bench.on_done("c")))
+    bench.saver.put(SaveJob("Walker", 7, weights, bad, "asked", None, ("c",)))
     events = bench.write()
     assert [type(event).__name__ for event in events] == ["CheckpointFailed", "ExportFailed"]
     assert isinstance(events[0], CheckpointFailed)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.reward_signals import KIND, RewardSignalSettings
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.agent_state import AgentState
-from rl_tui.engine.learning.plugin_results import PluginResults
+from rl_tui.engine.learning.installed_plugin import checked
 from rl_tui.engine.learning.rewards.base import Numbers, RewardContext, RewardSignal
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.trainer import Metrics, Samples
@@ -26,7 +25,6 @@ from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import CUT, BehaviorSpec, Bool, Float32, State, Trajectories
 
 SignalStates: TypeAlias = Sequence[State]  # of every signal that learns
-T = TypeVar("T", Trajectories, Transitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,66 +34,57 @@ class Stream:
     name: str
     settings: RewardSignalSettings
     signal: RewardSignal
-    results: PluginResults
     num_parameters: int
+    evaluates_blocks: bool  # in a way of its own
 
     @staticmethod
     def make(name: str, settings: RewardSignalSettings, context: RewardContext) -> Stream:
         """The stream of a signal with these settings. Raises NotSupportedError, PluginError."""
         kind = require_signal(name, settings)
-        results = PluginResults(KIND, name)
         with registry.blaming(KIND, name, "its constructor"):
             signal = kind(settings, context)
-        with registry.blaming(KIND, name, "num_parameters"):
-            num_parameters = results.count("num_parameters", signal.num_parameters)
-        stream = Stream(name, settings, signal, results, num_parameters)
-        stream.state()  # what cannot be saved is not trained
-        return stream
+        signal = checked(KIND, name, signal, counts=["num_parameters"])
+        return Stream(name, settings, signal, signal.num_parameters, kind.evaluate is not RewardSignal.evaluate)
 
     @property
     def title(self) -> str:
         """Its name in the tags of metrics."""
         return self.settings.title or self.name.capitalize()
 
-    def blaming(self, method: str) -> AbstractContextManager[None]:
-        """What a signal of an installed package raises in this method is a PluginError."""
-        return registry.blaming(KIND, self.name, method)
-
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N]. Raises NonFiniteError, PluginError."""
-        return self._paid("evaluate", self.signal.evaluate, block)
+        return self._evaluate(self.signal, block)
 
     def peek(self, block: Trajectories) -> Float32:
         """The same without a change to the signal."""
         if self.settings.is_reevaluated:
             return self.reevaluate(Transitions.of(block))
-        return self._paid("evaluate", copy.deepcopy(self.signal).evaluate, block)
+        return self._evaluate(copy.deepcopy(self.signal), block)
+
+    def _evaluate(self, signal: RewardSignal, block: Trajectories) -> Float32:
+        if self.evaluates_blocks:
+            return self._paid(signal.evaluate(block))
+        return self._paid(signal.evaluate_transitions(Transitions.of(block)))
 
     def reevaluate(self, transitions: Transitions) -> Float32:
         """f32[B]. Raises NonFiniteError, PluginError."""
-        return self._paid("evaluate_transitions", self.signal.evaluate_transitions, transitions)
+        return self._paid(self.signal.evaluate_transitions(transitions))
 
     def update(self, transitions: Transitions) -> Numbers:
         """Let the signal learn; returns its metrics, without what they were computed from. Raises PluginError."""
-        with self.blaming("update"):
-            return self.results.metrics(self.signal.update(transitions))
+        numbers = self.signal.update(transitions)
+        return {tag: n.detach() if isinstance(n, torch.Tensor) else n for tag, n in numbers.items()}
 
     def state(self) -> State:
         """The state of the signal. Raises PluginError."""
-        with self.blaming("state"):
-            return self.results.state(self.signal.state())
+        return self.signal.state()
 
     def load(self, state: State) -> None:
         """Restore `state`. Raises PluginError."""
-        with self.blaming("load"):
-            self.signal.load(state)
+        self.signal.load(state)
 
-    def _paid(self, name: str, method: Callable[[T], Float32], steps: T) -> Float32:
-        """What a method of the signal pays for each of these steps, multiplied by `strength`."""
-        if type(self.signal).evaluate is RewardSignal.evaluate:
-            name = "evaluate_transitions"  # the one that its author knows
-        with self.blaming(name):
-            rewards = self.results.rewards(name, method(steps), steps.num_rows)
+    def _paid(self, rewards: Float32) -> Float32:
+        """What the signal pays for each of some steps, multiplied by `strength`."""
         weighted: Float32 = rewards.astype(np.float32, copy=False) * np.float32(self.settings.strength)
         if not np.isfinite(weighted).all():
             wrong = weighted[~np.isfinite(weighted)][0]

@@ -18,10 +18,9 @@ from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.export.onnx_policy import OnnxPolicy
 from rl_tui.engine.learning.saved_actor import SavedActor
-from rl_tui.engine.learning.trainer import make_trainer
+from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.building import derived_seed
-from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.environment_reports import lines_of_reports
 from rl_tui.engine.running.environments import (
     NamedEnvironment,
@@ -198,13 +197,13 @@ class SavedRun:
 
     def _whole_trainer(
         self, spec: BehaviorSpec, network: NetworkSettings, state: State, checkpoint: Checkpoint
-    ) -> CheckedTrainer:
+    ) -> Trainer:
         """With everything that it was trained with, also what acting would not need. Raises RlTuiError."""
         without_writers: dict[str, object] = {"writers": {}}
         config = settings_of(load_config(self._folder.configuration, without_writers), spec.name)
         hyperparameters = config.hyperparameters.for_playing()
         config = config.model_copy(update={"network_settings": network, "hyperparameters": hyperparameters})
-        trainer = CheckedTrainer(make_trainer(spec, config, 0, torch.device("cpu")), config.trainer_type)
+        trainer = make_trainer(spec, config, 0, torch.device("cpu"))
         load_trainer(trainer, state, checkpoint)
         return trainer
 
