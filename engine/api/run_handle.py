@@ -18,7 +18,8 @@ from rl_tui.engine.api.live_view import LiveView
 from rl_tui.engine.api.wording import of_run, reword
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import CommandError, RlTuiError
-from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
+from rl_tui.engine.process.tracebacks import forget_locals
+from rl_tui.engine.running.hooks import NO_HOOKS, Hooks, StopOn
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.threads import spawn
 from rl_tui.engine.session.bus import EventBus
@@ -89,8 +90,9 @@ class RunHandle:
     run trains does the same.
     """
 
-    def __init__(self, config: RunConfig, hooks: Hooks = NO_HOOKS):
-        """The run starts at once."""
+    def __init__(self, config: RunConfig, hooks: Hooks = NO_HOOKS, stop_on: StopOn | None = None):
+        """The run starts at once. stop_on: with which the hooks were made."""
+        self._stop_on = stop_on
         bus = EventBus()
         self._launch = Launch(bus)
         self._live = LiveView(self._launch)
@@ -160,6 +162,14 @@ class RunHandle:
         error = RlTuiError(f"an internal error ended the run: {type(failure).__name__}: {failure}")
         error.__cause__ = failure
         return error
+
+    @property
+    def stopped_by(self) -> Exception | None:
+        """What a hook has raised, of the classes in `stop_on`, and so has ended the run; None where none has."""
+        raised = None if self._stop_on is None or not self.is_over else self._stop_on.raised
+        if raised is not None:
+            forget_locals(raised)
+        return raised
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether the run is over, waiting at most so many seconds for it; None: until it is.

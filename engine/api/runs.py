@@ -16,7 +16,7 @@ from rl_tui.engine.api.wording import of_run, worded
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.process.interrupts import is_interrupt
-from rl_tui.engine.running.hooks import Hooks, MilestoneHook
+from rl_tui.engine.running.hooks import Hooks, MilestoneHook, StopKinds, StopOn
 from rl_tui.engine.running.preflight import require_startable
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.run_summary import summarize
@@ -43,23 +43,26 @@ def start(
     *,
     on_train_step: TrainStepHook | None = None,
     every: Mapping[int, MilestoneHook] | None = None,
+    stop_on: StopKinds = (),
     **keywords: Unpack[RunKeywords],
 ) -> RunHandle:
     """Start a run and return at once; it trains in threads of this process.
 
     settings: the path of a file, the name of a preset, the content of a file as a mapping, or a RunConfig.
     on_train_step: called after each gradient step. every: called at multiples of so many steps of a behavior. Both are
-    called in the thread that learns, which waits for them; one that raises ends the run with everything saved, and
-    with a StopIteration it ends well. Raises RlTuiError where the configuration is wrong or the run's folder cannot be
-    used; what goes wrong later is the handle's `error`.
+    called in the thread that learns, which waits for them; one that raises ends the run with everything saved. With a
+    StopIteration, or one of the classes in stop_on, it ends well; the latter is `stopped_by`. Raises RlTuiError where
+    the configuration is wrong or the run's folder cannot be used; what goes wrong later is the handle's `error`.
     """
     if every is not None and not isinstance(every, Mapping):
         raise ConfigError(f"every: must be a mapping from intervals in steps to functions, got {every!r}")
-    hooks = Hooks(() if on_train_step is None else (on_train_step,), tuple((every or {}).items()))
+    ending = StopOn(stop_on)
+    milestones = tuple((interval, ending(hook)) for interval, hook in (every or {}).items())
+    hooks = Hooks(() if on_train_step is None else (ending(on_train_step),), milestones)
     with worded(of_run):
         config = runnable_config(settings, keywords)
         require_startable(config)
-    return RunHandle(config, hooks)
+    return RunHandle(config, hooks, ending)
 
 
 def train(
@@ -68,17 +71,19 @@ def train(
     quiet: bool = False,
     on_train_step: TrainStepHook | None = None,
     every: Mapping[int, MilestoneHook] | None = None,
+    stop_on: StopKinds = (),
     **keywords: Unpack[RunKeywords],
 ) -> RunResult:
     """Train to the end, and show how it goes: a table in a terminal and in a notebook, else the lines of --no-ui.
 
-    quiet: show nothing. Everything else as `start` has it. Raises RlTuiError where the run cannot start or fails. An
+    quiet: show nothing. Everything else as `start` has it. Raises RlTuiError where the run cannot start or fails, and
+    what a hook raises of the classes in stop_on, as it is, once the run has stopped with everything saved. An
     interrupt (Ctrl-C, the stop button of a notebook, or what a handler of signals raises) stops the run with everything
     saved, and is raised then; a second one does not wait for that. A handler that raises twice within a second has
     raised once.
     """
     with (
-        start(settings, on_train_step=on_train_step, every=every, **keywords) as run,
+        start(settings, on_train_step=on_train_step, every=every, stop_on=stop_on, **keywords) as run,
         progress_of(run, quiet) as progress,
     ):
         try:
@@ -86,8 +91,8 @@ def train(
         except BaseException:
             _stop(run, progress)
             raise
-    if run.error is not None:
-        raise run.error
+    if (raised := run.error or run.stopped_by) is not None:
+        raise raised
     assert run.exit_code is not None
     path, view = run.path, run.view
     return RunResult(path, run.exit_code, _returns(path, view), view)

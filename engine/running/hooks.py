@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError, HookError
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rl_tui.engine.learning.train_step import TrainStepHook
 
 T = TypeVar("T")
+H = TypeVar("H", bound=Callable[..., object])
+StopKinds: TypeAlias = type[Exception] | tuple[type[Exception], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,33 @@ NO_HOOKS = Hooks()
 
 class HookStop(HookError):
     """No failure: a hook has raised StopIteration, by which it ends the run."""
+
+
+class StopOn:
+    """Makes hooks end the run well where they raise one of these classes. raised: the first that did."""
+
+    def __init__(self, kinds: StopKinds):
+        """Raises ConfigError for what are no classes of exceptions."""
+        self._kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+        given: tuple[object, ...] = self._kinds
+        if wrong := [kind for kind in given if not (isinstance(kind, type) and issubclass(kind, Exception))]:
+            raise ConfigError(f"stop_on: must be a class of exceptions, or a tuple of them, got {wrong[0]!r}")
+        self.raised: Exception | None = None
+
+    def __call__(self, hook: H) -> H:
+        """The hook, which raises a StopIteration instead."""
+        if not self._kinds or not callable(hook):
+            return hook
+
+        def call(seen: object) -> None:
+            try:
+                hook(seen)
+            except self._kinds as error:
+                self.raised = self.raised or error
+                raise StopIteration().with_traceback(error.__traceback__) from error
+
+        call.__qualname__ = _name(hook)
+        return cast(H, call)
 
 
 def call_hook(hook: Callable[[T], object], seen: T) -> None:

@@ -338,6 +338,62 @@ def test_hook_that_raises_stop_iteration_stops_the_run_well(kind: str, threaded:
     assert not (result.path / "run_logs/output.log").exists()
 
 
+class Pruned(Exception):
+    """As a library that searches hyperparameters defines it."""
+
+
+class Worse(Pruned):
+    """What is derived from it counts, too."""
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("kind", ["train step", "every"])
+def test_exception_that_the_caller_names_stops_the_run_and_comes_out_as_it_is(
+    kind: str, threaded: bool, tmp_path: Path
+) -> None:
+    def prune(_: object) -> None:
+        raise Worse("not promising")
+
+    hooks: dict[str, Any] = {"on_train_step": prune} if kind == "train step" else {"every": {200: prune}}
+    walkers = settings(max_steps=ENDLESS, threaded=threaded)
+    with pytest.raises(Worse, match=r"^not promising$") as raised:
+        rl_tui.train(walkers, run_id=RUN, results_dir=tmp_path, quiet=True, stop_on=Pruned, **hooks)
+    assert raised.traceback[-1].name == "prune"
+    path = tmp_path / RUN
+    (checkpoint,) = (path / "Walker/checkpoints").iterdir()
+    assert read(checkpoint)[1].reason == "interrupted"
+    found = [e.event for e in rl_tui.events(path)]
+    assert [e for e in found if isinstance(e, RunStateChanged)][-1] == RunStateChanged(
+        "stopped", "everything is saved", 0
+    )
+    (line,) = [e for e in found if isinstance(e, LogEmitted) and "stopped by the hook" in e.message]
+    assert re.fullmatch(r"stopped by the hook \S+prune, at .*test_runs\.py:\d+ in prune", line.message)
+    assert not (path / "run_logs/output.log").exists()
+
+
+def test_run_in_the_background_says_by_what_it_was_stopped(tmp_path: Path) -> None:
+    def prune(_: object) -> None:
+        raise Pruned
+
+    def fail(_: object) -> None:
+        raise LookupError
+
+    with start(tmp_path, every={200: prune}, stop_on=(KeyError, Pruned)) as run:
+        assert run.wait(DEADLINE_SECONDS)
+    assert isinstance(run.stopped_by, Pruned)
+    assert (run.exit_code, run.error, run.view.state) == (0, None, "stopped")
+    with start(tmp_path, run_id="other", every={200: fail}, stop_on=(KeyError, Pruned)) as run:
+        assert run.wait(DEADLINE_SECONDS)
+    assert (run.exit_code, run.stopped_by) == (2, None)
+    assert isinstance(run.error, rl_tui.HookError)
+    wrong: list[Any] = [Pruned(), "Pruned", KeyboardInterrupt, (Pruned, 3)]
+    for kinds in wrong:
+        with pytest.raises(rl_tui.ConfigError, match="stop_on: must be a class of exceptions, or a tuple of them, got"):
+            start(tmp_path, run_id="third", every={200: prune}, stop_on=kinds)
+    with pytest.raises(rl_tui.ConfigError, match="every: a hook must be a function, got 7"):
+        start(tmp_path, run_id="third", every={200: 7}, stop_on=Pruned)
+
+
 @pytest.fixture
 def leaves_at_sigterm() -> Iterator[None]:
     """As docs/python.md advises."""
