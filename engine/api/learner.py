@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rl_tui.engine.api.environments import EnvironmentLike
 from rl_tui.engine.api.experience_check import require_experience
@@ -28,6 +28,11 @@ from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.session.messages import ExportPolicy, SaveCheckpoint
 from rl_tui.engine.specs import Float32, Trajectories
 from rl_tui.engine.storage.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from rl_tui.engine.learning.optimization import AdamState
 
 Losses: TypeAlias = Mapping[str, float]
 
@@ -182,6 +187,26 @@ class Learner:
                 raise RlTuiError("a hook cannot load weights: it is called while the learner learns")
             self._learner.load_weights(weights)
             self._bench.act_with_newest()
+
+    @property
+    def modules(self) -> Mapping[str, nn.Module]:
+        """The networks by name, as torch modules that share memory with what trains, also where numpy computes.
+
+        Raises NotSupportedError for an installed trainer that does not show them.
+        """
+        with self._turn:
+            self._require_usable()
+            return self._learner.trainer.modules()
+
+    @property
+    def optimizers(self) -> Mapping[str, AdamState]:
+        """The optimizers' parameters and moments by name, as tensors that share memory with what trains.
+
+        Raises NotSupportedError as `modules` does.
+        """
+        with self._turn:
+            self._require_usable()
+            return self._learner.trainer.optimizers()
 
     def save(self) -> Path:
         """Save a checkpoint now; its folder. Raises CheckpointError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -25,6 +26,27 @@ class Parameters(Protocol):
     shapes: Shapes
 
 
+@dataclass(frozen=True, slots=True)
+class AdamState:
+    """What Adam keeps, under torch's names: tensors by parameter that share memory with what trains."""
+
+    optimizer: GradientStep = field(repr=False)
+    parameters: Mapping[str, Tensor]
+    exp_avg: Mapping[str, Tensor]
+    exp_avg_sq: Mapping[str, Tensor]
+
+    @property
+    def step(self) -> int:
+        """Steps since the beginning, or since `reset`."""
+        return self.optimizer.num_steps
+
+    def reset(self) -> None:
+        """Begin again without moments, as a new optimizer would."""
+        self.optimizer.num_steps = 0
+        for moment in (*self.exp_avg.values(), *self.exp_avg_sq.values()):
+            moment.zero_()
+
+
 class GradientStep:
     """Clip and step with Adam (Kingma and Ba 2015, algorithm 1). Owns its moments, changes the parameters.
 
@@ -39,7 +61,7 @@ class GradientStep:
         self._parameters = torch.as_tensor(network.parameters)  # the same memory
         self._mean = torch.zeros_like(self._parameters)
         self._variance = torch.zeros_like(self._parameters)
-        self._steps = 0
+        self.num_steps = 0
         self._count = torch.zeros((), device=self._parameters.device)  # of steps, where Adam reads it
 
     def __call__(self, gradient: Array, learning_rate: float) -> None:
@@ -47,14 +69,14 @@ class GradientStep:
         if self._max_norm is not None:
             norm = (gradient @ gradient) ** 0.5
             gradient *= (self._max_norm / (norm + 1e-6)).clip(max=1.0)
-        self._steps += 1
+        self.num_steps += 1
         fused_adam_(
             [self._parameters],
             [torch.as_tensor(gradient)],
             [self._mean],
             [self._variance],
             [],
-            [self._count.fill_(self._steps)],
+            [self._count.fill_(self.num_steps)],
             lr=learning_rate,
             beta1=BETA1,
             beta2=BETA2,
@@ -76,11 +98,11 @@ class GradientStep:
 
     def snapshot(self) -> Snapshot:
         """A copy for `restore`; cheap, on the device."""
-        return self._parameters.clone(), self._mean.clone(), self._variance.clone(), self._steps
+        return self._parameters.clone(), self._mean.clone(), self._variance.clone(), self.num_steps
 
     def restore(self, snapshot: Snapshot) -> None:
         """Undo every step since `snapshot`."""
-        self._parameters[:], self._mean[:], self._variance[:], self._steps = snapshot
+        self._parameters[:], self._mean[:], self._variance[:], self.num_steps = snapshot
 
     def state(self) -> State:
         """Parameters and moments by parameter name, as copies."""
@@ -90,14 +112,18 @@ class GradientStep:
             for kind, flat in flats.items()
             for name, view in views(flat.cpu().numpy(), self._shapes).items()
         }
-        return State(tensors, {"adam_steps": self._steps})
+        return State(tensors, {"adam_steps": self.num_steps})
 
     def load(self, state: State) -> None:
         """Restore `state`, whose names and shapes must have been checked against `state()`."""
         self._parameters[:] = self._flat("parameters", state)
         self._mean[:] = self._flat("adam_mean", state)
         self._variance[:] = self._flat("adam_variance", state)
-        self._steps = int(state.number("adam_steps"))
+        self.num_steps = int(state.number("adam_steps"))
+
+    def opened(self) -> AdamState:
+        """Its state, to read and to write."""
+        return AdamState(self, *(views(flat, self._shapes) for flat in (self._parameters, self._mean, self._variance)))
 
     def overwrite(self, arrays: Mapping[str, Float32]) -> None:
         """Set these parameters by name; moments stay."""

@@ -9,12 +9,14 @@ from typing import Protocol, TypeAlias, get_type_hints
 
 import numpy as np
 import torch
+from torch import nn
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, NonFiniteError, NotSupportedError, PluginError
 from rl_tui.engine.learning.given_weights import GivenWeights
 from rl_tui.engine.learning.installed_plugin import checked
+from rl_tui.engine.learning.optimization import AdamState
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.learning.value_function import ValueFunction
@@ -100,6 +102,14 @@ class Trainer(Protocol):
     @abstractmethod
     def weights(self) -> Weights:
         """A copy of the policy's parameters."""
+
+    def modules(self) -> Mapping[str, nn.Module]:
+        """What it trains, by name, sharing memory with what trains. Raises NotSupportedError."""
+        raise NotSupportedError(f"{type(self).__name__} does not show its modules")
+
+    def optimizers(self) -> Mapping[str, AdamState]:
+        """The same of its optimizers."""
+        raise NotSupportedError(f"{type(self).__name__} does not show its optimizers")
 
     def load_weights(self, arrays: GivenWeights, num_rows: int = 0) -> None:
         """Let the policy continue with these parameters, named as in `weights`; nothing else of the trainer changes.

@@ -185,6 +185,11 @@ class Learner:
         """The losses of the current networks on this experience. Changes nothing. Raises OutOfMemory, PluginError."""
         return self._trainer.loss(block)
 
+    @property
+    def trainer(self) -> Trainer:
+        """What it trains with."""
+        return self._trainer
+
     def value_function(self) -> Callable[[Observations], Float32]:
         """The critic as it is now; where there is none, calling it raises NotSupportedError."""
         try:

@@ -27,6 +27,7 @@ Array: TypeAlias = Any  # numpy array or torch tensor
 class ActorCritic(Protocol):
     """Forward and backward passes of `PPONetworks`. `parameters` is flat and changed in place."""
 
+    networks: PPONetworks  # whose parameters are views of `parameters`
     parameters: Array  # f32[number of parameters]
     gradient: Array  # the same shape
     shapes: Shapes  # by the names of `PPONetworks`
@@ -59,6 +60,7 @@ class NumpyActorCritic:
 
     def __init__(self, networks: PPONetworks, activation: Activation):
         """networks: without encoders; their parameters are replaced by views of `parameters`."""
+        self.networks = networks
         flat = FlatParameters(networks, torch.device("cpu"))
         self.shapes = flat.shapes
         self.parameters: Float32 = flat.parameters.numpy()
@@ -122,7 +124,7 @@ class TorchActorCritic:
 
     def __init__(self, networks: PPONetworks, device: torch.device):
         """networks: their parameters are replaced by views of `parameters`."""
-        self._networks = networks.to(device)
+        self.networks = networks.to(device)
         self._flat = FlatParameters(networks, device)
         self.shapes = self._flat.shapes
         self.parameters, self.gradient = self._flat.parameters, self._flat.gradient
@@ -136,7 +138,7 @@ class TorchActorCritic:
 
     def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Array, Array]:
         """See ActorCritic. The results are detached."""
-        head, values = self._outputs = self._networks(features, sequences)
+        head, values = self._outputs = self.networks(features, sequences)
         return head.detach(), values.detach()
 
     def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
@@ -150,7 +152,7 @@ class TorchActorCritic:
     def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
         """See ActorCritic."""
         with torch.no_grad():
-            values, memories = self._networks.value(features, sequences)
+            values, memories = self.networks.value(features, sequences)
         return values.cpu().numpy(), None if memories is None else memories.cpu().numpy()
 
 

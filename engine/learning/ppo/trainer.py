@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError
@@ -22,7 +23,7 @@ from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.large_observations import largest_observation
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.optimization import GradientStep
+from rl_tui.engine.learning.optimization import AdamState, GradientStep
 from rl_tui.engine.learning.ppo.actor_critic import make_actor_critic
 from rl_tui.engine.learning.ppo.batch import Batch, advantage_columns, normalized
 from rl_tui.engine.learning.ppo.loss import Coefficients, Loss, surrogate_loss
@@ -103,6 +104,14 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
             num_streams=num_streams,
             is_shared=is_shared,
         )
+
+    def modules(self) -> Mapping[str, nn.Module]:
+        """The actor, the critic's body unless it is shared, and the values' head."""
+        return dict(self._network.networks.named_children())
+
+    def optimizers(self) -> Mapping[str, AdamState]:
+        """One for all networks."""
+        return {"network": self._step.opened()}
 
     def value_function(self) -> ValueFunction:
         """What the critic expects with its present parameters. Raises NotSupportedError with memory."""

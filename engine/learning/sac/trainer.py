@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.network import MemorySettings
@@ -21,7 +22,7 @@ from rl_tui.engine.errors import NonFiniteError, NotSupportedError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.large_observations import largest_observation
 from rl_tui.engine.learning.networks.critics import StateCritic
-from rl_tui.engine.learning.optimization import GradientStep
+from rl_tui.engine.learning.optimization import AdamState, GradientStep
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
 from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
 from rl_tui.engine.learning.replay.layout import ReplayLayout
@@ -295,6 +296,15 @@ class SACTrainer(ActorTrainer[SACSettings]):
         minibatch = replay.all_steps(self._hyper.n_step, self._streams.gammas)
         losses = self._losses(minibatch, np.random.Generator(np.random.PCG64(0)))
         return self._metrics(self._gradients.mean([_terms(losses)]))
+
+    def modules(self) -> Mapping[str, nn.Module]:
+        """The actor, the critics, the value network if there is one, and the target."""
+        found = {field.name: getattr(self._networks, field.name) for field in fields(self._networks)}
+        return {name: module for name, module in found.items() if module is not None}
+
+    def optimizers(self) -> Mapping[str, AdamState]:
+        """One for each network but the target, and one for the temperatures."""
+        return {name: step.opened() for name, step in self._steps.items()}
 
     def value_function(self) -> ValueFunction:
         """What the value network expects with its present parameters. Raises NotSupportedError without, with memory."""
