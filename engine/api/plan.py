@@ -9,9 +9,9 @@ from pathlib import Path
 from rl_tui.engine.api.environments import EnvironmentLike, GivenSource, behavior_of, full_name, given_source
 from rl_tui.engine.api.settings import DEFAULT_BEHAVIOR, SettingsLike, is_of_one_behavior, keyword_of, read_run_config
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
-from rl_tui.engine.config.environment_name import EDITOR
-from rl_tui.engine.config.environments import environment_names
+from rl_tui.engine.config.diagnostics import must_be_one_of
+from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
+from rl_tui.engine.config.environments import environment_names, kind_of
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import require_supported
 from rl_tui.engine.errors import ConfigError, NotSupportedError
@@ -19,31 +19,17 @@ from rl_tui.engine.running.environments import adaptation_of, named_environments
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.storage.behavior_folder import EXPORTED_KINDS
 from rl_tui.engine.storage.checkpoints import trained_behaviors
-from rl_tui.engine.storage.run_folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerPlan:
-    """The configuration of a run with one behavior, and where its environments come from.
+    """The configuration of a run, and where its environments come from: source, None for those that it names.
 
-    is_named: the caller chose the behavior's name. Otherwise it is the environment's where that has one, else that of
-    what the folder holds.
+    Without behaviors, the default settings are for whatever behaviors the environment has.
     """
 
     config: RunConfig
-    behavior: str
-    is_named: bool
-    source: EnvironmentSource
-
-    @property
-    def settings(self) -> BehaviorConfig:
-        """Of the behavior."""
-        return self.config.behaviors[self.behavior]
-
-    def renamed(self, behavior: str) -> LearnerPlan:
-        """The same for a behavior of another name."""
-        config = self.config.model_copy(update={"behaviors": {behavior: self.settings}})
-        return replace(self, config=config, behavior=behavior)
+    source: EnvironmentSource | None
 
 
 def plan_learner(
@@ -69,33 +55,44 @@ def plan_learner(
     keywords = {"env_settings.seed": seed, "env_settings.num_envs": num_envs, "torch_settings.device": device}
     overrides |= {key: value for key, value in keywords.items() if value is not None}
     config = read_run_config(settings, overrides, behavior, _keyword_of)
-    chosen = _behavior_of(config, behavior)
-    is_named = behavior is not None or not (is_of_one_behavior(settings) or not config.behaviors)
-    name = chosen if is_named else _name_for(path, config.env_settings.env if env is None else env)
+    name = behavior or _name_for(path, config.env_settings.env if env is None else env)
     origin = None if initialize_from is None else str(_absolute(initialize_from, "initialize_from"))
-    config = _narrowed(config, chosen, name, origin)
-    given = None if env is None or isinstance(env, str) else given_source(env, name, tuple(config.env_settings.metrics))
+    config = _narrowed(config, behavior, origin, is_of_any=behavior is None and is_of_one_behavior(settings))
+    metrics = tuple(config.env_settings.metrics)
+    given = None if env is None or isinstance(env, str) else given_source(env, _first(config) or name, metrics)
+    if not config.behaviors and (_has_one_behavior(config) if given is None else given.has_one_behavior):
+        config = config.model_copy(update={"behaviors": {name: config.default_settings}, "default_settings": None})
     require_supported(config, has_environment=given is not None)
     if given is None:
-        return LearnerPlan(config, name, is_named, _named_source(config))
+        _require_no_editor(config)
+        return LearnerPlan(config, None if config.behaviors else _unnamed_source(config, name))
     config, source = _with_given(config, given, num_envs)
-    if config.behaviors[name].evaluation is not None and given.is_object:
+    if given.is_object and any(one.evaluation is not None for one in _all_settings(config)):
         raise NotSupportedError(
             "evaluation: needs environments of its own, and env is a single one; pass its name or a function that"
             " makes one"
         )
-    return LearnerPlan(config, name, is_named, source)
+    return LearnerPlan(config, source)
 
 
-def _named_source(config: RunConfig) -> EnvironmentSource:
-    seed, folder = config.env_settings.seed, RunFolder.of(config)
-    source = named_environments(config, max(0, seed), folder.run_logs)[0].source
-    if source.env == EDITOR:
+def _has_one_behavior(config: RunConfig) -> bool:
+    env = config.env_settings.environment
+    kind = kind_of(env) if isinstance(env, str) else None
+    return kind is not None and kind.has_one_behavior
+
+
+def _unnamed_source(config: RunConfig, name: str) -> EnvironmentSource | None:
+    """Of an environment that may have behaviors of its own, or else one, which gets this name."""
+    (environment,) = named_environments(config)
+    return None if is_of_unity(environment.source.env) else replace(environment.source, behavior=name)
+
+
+def _require_no_editor(config: RunConfig) -> None:
+    if config.env_settings.environment == EDITOR:
         raise ConfigError(
             f"env: must be {environment_names()}. The Unity Editor, which is trained in where no environment is named,"
             " is for `rl-tui`, rl_tui.train and rl_tui.start: a Learner does not wait for it"
         )
-    return source
 
 
 def _absolute(path: object, keyword: str = "folder") -> Path:
@@ -110,18 +107,6 @@ def _keyword_of(dotted: str) -> str:
     return "folder" if is_folder else keyword_of(dotted)
 
 
-def _behavior_of(config: RunConfig, behavior: str | None) -> str:
-    """The requested behavior, or the only one."""
-    names = list(config.behaviors)
-    if behavior is None and len(names) > 1:
-        raise ConfigError(f"behavior: must be given, since the settings have several: {one_of(names)}")
-    if behavior is None:
-        return names[0] if names else DEFAULT_BEHAVIOR
-    if behavior not in names and config.default_settings is None and names:
-        raise ConfigError(f"behavior: {must_be_one_of(names, behavior)}")
-    return behavior
-
-
 def _name_for(folder: Path, env: object) -> str:
     """The name of a behavior that was given none: that of the folder's only behavior, or from the environment."""
     held = trained_behaviors(folder)
@@ -130,18 +115,45 @@ def _name_for(folder: Path, env: object) -> str:
     return behavior_of(full_name(env) if isinstance(env, str) else env) or DEFAULT_BEHAVIOR
 
 
-def _narrowed(config: RunConfig, name: str, new_name: str, origin: str | None) -> RunConfig:
-    """With that behavior alone, which learns in the caller's thread and exports every kind of policy."""
-    own = config.behaviors.get(name) or config.default_settings
-    if own is None:
+def _narrowed(config: RunConfig, behavior: str | None, origin: str | None, is_of_any: bool) -> RunConfig:
+    """With the requested behavior alone, where one is; all learn in the caller's thread, and export every kind of
+    policy. origin: what they are initialized from, instead of what the settings name. is_of_any: the settings are of a
+    behavior that has no name yet."""
+    behaviors, default, environment = dict(config.behaviors), config.default_settings, config.env_settings
+    if is_of_any:
+        default = behaviors.popitem()[1]
+    elif behavior is not None:
+        own = behaviors.get(behavior) or default
+        if own is None and behaviors:
+            raise ConfigError(f"behavior: {must_be_one_of(list(behaviors), behavior)}")
+        behaviors, default = {} if own is None else {behavior: own}, None
+        if isinstance(environment.env, dict) and behavior in environment.env:
+            kwargs = environment.env_kwargs.get(behavior, {})
+            update = {"env": environment.env[behavior], "env_kwargs": kwargs}
+            environment = environment.model_copy(update=update)
+    if not behaviors and default is None:
         raise ConfigError("settings: must have behaviors or default_settings, or be the settings of one behavior")
-    update: dict[str, object] = {"threaded": False, "init_path": origin or own.init_path}
-    own = own.model_copy(update=update | {"export_policies": own.export_policies or list(EXPORTED_KINDS)})
-    environment = config.env_settings
-    if isinstance(environment.env, dict) and name in environment.env:
-        update = {"env": environment.env[name], "env_kwargs": environment.env_kwargs.get(name, {})}
-        environment = environment.model_copy(update=update)
-    return config.model_copy(update={"behaviors": {new_name: own}, "env_settings": environment})
+    return config.model_copy(
+        update={
+            "behaviors": {name: _by_hand(own, origin) for name, own in behaviors.items()},
+            "default_settings": None if default is None else _by_hand(default, origin),
+            "env_settings": environment,
+        }
+    )
+
+
+def _by_hand(settings: BehaviorConfig, origin: str | None) -> BehaviorConfig:
+    exported = settings.export_policies or list(EXPORTED_KINDS)
+    update = {"threaded": False, "export_policies": exported, "init_path": origin or settings.init_path}
+    return settings.model_copy(update=update)
+
+
+def _first(config: RunConfig) -> str | None:
+    return next(iter(config.behaviors), None)
+
+
+def _all_settings(config: RunConfig) -> list[BehaviorConfig]:
+    return [*config.behaviors.values(), *filter(None, [config.default_settings])]
 
 
 def _with_given(config: RunConfig, given: GivenSource, num_envs: int | None) -> tuple[RunConfig, EnvironmentSource]:
@@ -163,8 +175,9 @@ def _with_given(config: RunConfig, given: GivenSource, num_envs: int | None) -> 
         "num_envs": copies or settings.num_envs,
     }
     config = config.model_copy(update={"env_settings": settings.model_copy(update=update)})
+    names = list(config.behaviors) or [given.behavior]
     if settings.num_workers and given.name is not None:
         return config, EnvironmentSource(
-            given.name, given.behavior, {}, given.metrics, adaptation=adaptation_of(config, [given.behavior])
+            given.name, given.behavior, {}, given.metrics, adaptation=adaptation_of(config, names)
         )
-    return config, replace(source, adaptation=adaptation_of(config, [given.behavior]))
+    return config, replace(source, adaptation=adaptation_of(config, names))

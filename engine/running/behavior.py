@@ -14,7 +14,7 @@ from rl_tui.engine.running.hooks import HookStop
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.session.messages import CheckpointReason
-from rl_tui.engine.specs import Policy, State, Trajectories
+from rl_tui.engine.specs import BehaviorSpec, Policy, State, Trajectories
 
 QUEUE_SECONDS = 0.1  # how long a learner or collector that waits for the other may take to see a stop or a command
 
@@ -29,6 +29,7 @@ class Behavior:
     save_traceback: of a plug-in or a hook that failed.
     """
 
+    spec: BehaviorSpec
     learner: Learner
     policy: Policy
     time_horizon: int

@@ -7,7 +7,7 @@ import queue
 import random
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -48,13 +48,12 @@ from rl_tui.engine.running.environments import (
     start_note,
 )
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
-from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
+from rl_tui.engine.running.hooks import Hooks
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.lessons.follower import LessonFollower
 from rl_tui.engine.running.lessons.lessons import Lessons
-from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes, size_text
-from rl_tui.engine.running.restoring import Restorer, resumed_step
+from rl_tui.engine.running.restoring import Restorer, require_continued, resumed_step
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
 from rl_tui.engine.running.summaries import LearnerSettings
 from rl_tui.engine.running.threads import Control, UiPriority
@@ -130,10 +129,16 @@ class Builder:
         bus: EventBus,
         report: Report,
         ui_priority: UiPriority,
-        hooks: Hooks = NO_HOOKS,
-        lessons: Lessons | None = None,
+        hooks: Hooks,
+        lessons: Lessons,
+        source: EnvironmentSource | None = None,
+        *,
+        is_inline: bool = False,
     ):
-        """report: where learners answer commands."""
+        """report: where learners answer commands. source: of the environments, instead of those that the configuration
+        names. is_inline: they are made in the caller's thread, however long that takes, and the folder's behaviors must
+        be theirs.
+        """
         self.files: dict[str, Files] = {}
         self.learners: dict[str, Learner] = {}
         self.watch_targets: dict[str, WatchTarget] = {}
@@ -145,7 +150,9 @@ class Builder:
         self._report = report
         self._ui_priority = ui_priority
         self._hooks = hooks
-        self._lessons = lessons if lessons is not None else make_lessons(config, seed, bus, None)
+        self._lessons = lessons
+        self._source = source
+        self._is_inline = is_inline
         self._is_training = not config.checkpoint_settings.inference
         self._restorer = Restorer(config.checkpoint_settings, folder, bus)
         self._started_at = time.monotonic()
@@ -163,12 +170,15 @@ class Builder:
         """One runner for the environment of all behaviors, or one for each behavior's own."""
         is_wanted = self._is_training and self._config.env_settings.training_analytics
         analytics = describe_training(self._config, self._device.type) if is_wanted else None
-        environments = named_environments(self._config, self._seed, self._folder.run_logs, analytics)
+        if self._source is not None:
+            environments: Sequence[NamedEnvironment] = [NamedEnvironment(self._source, tuple(self._config.behaviors))]
+        else:
+            environments = named_environments(self._config, self._seed, self._folder.run_logs, analytics)
         return [self._runner(environment, index, saver) for index, environment in enumerate(environments)]
 
     def _runner(self, environment: NamedEnvironment, index: int, saver: Saver) -> EnvironmentRunner:
         settings, source = self._config.env_settings, environment.source
-        has_workers = settings.num_workers > 0 or is_of_unity(source.env)
+        limits_itself = settings.num_workers > 0 or is_of_unity(source.env)
         follower = LessonFollower(self._lessons)
 
         def made() -> EnvironmentPool:
@@ -186,7 +196,7 @@ class Builder:
             self._bus,
             Control(self._ui_priority),
             follower,
-            None if has_workers else start_seconds(settings.timeout_wait),
+            None if limits_itself or self._is_inline else start_seconds(settings.timeout_wait),
             start_note(source.env, settings),
         )
 
@@ -198,6 +208,8 @@ class Builder:
 
     def require_behaviors(self, environment: NamedEnvironment, specs: Mapping[str, BehaviorSpec]) -> None:
         """A warning names the behaviors of the file that are not there yet. Raises ConfigError where none is."""
+        if self._is_inline:
+            require_continued(self._folder.path, specs)
         missing = [name for name in environment.behaviors if name not in specs]
         if not missing:
             return
@@ -301,6 +313,7 @@ class Builder:
             learner.hyperparameters.publish()
         queue_size = max(1, -(-trainer.rows_per_update // BLOCK_ROWS))  # one rollout; more would only be staler
         return Behavior(
+            spec=spec,
             learner=learner,
             policy=policy,
             time_horizon=trainer.time_horizon,

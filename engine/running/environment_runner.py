@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
+from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.call_timeout import call_with_timeout
 from rl_tui.engine.running.collection import Collection
@@ -38,8 +39,8 @@ class EnvironmentRunner:
     """Used by one thread, which calls `build` and `begin`, and then in turns `receive`, `next_block` until there is
     none, and `act`. Owns pool, collector and policies.
 
-    behaviors: replaced, never changed, when one appears. waiting_seconds: for which nothing was collected, since the
-    caller did something else.
+    behaviors: replaced, never changed, when one appears. failure: before the first one appeared, which would have it
+    otherwise. waiting_seconds: for which nothing was collected, since the caller did something else.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class EnvironmentRunner:
         self.control = control
         self.behaviors: Mapping[str, Behavior] = {}
         self.pool: EnvironmentPool | None = None
+        self.failure: RlTuiError | None = None
         self.waiting_seconds = 0.0
         self._is_lent = source.is_lent
         self._make_pool = make_pool

@@ -24,13 +24,11 @@ class EnvironmentWorker:
     """Runs in the thread `collector:NAME`. Drives a runner, and the learners that are not threaded.
 
     Before a thread starts for `main` or for a behavior that `build` made, its starter calls `control.join`. When a
-    behavior appears, the supervisor starts the thread of its learner. failure: before the first behavior appeared,
-    which would have it otherwise.
+    behavior appears, the supervisor starts the thread of its learner.
     """
 
     def __init__(self, runner: EnvironmentRunner, bus: EventBus, output: Path):
         """output: the file for the traceback of a failure."""
-        self.failure: RlTuiError | None = None
         self.awaits_roll_back = False  # parked, since training has diverged
         self._runner = runner
         self._control = runner.control
@@ -228,7 +226,7 @@ class EnvironmentWorker:
         if isinstance(error, EnvironmentFailure | NonFiniteError):
             self._publish_failure(error, tuple(self.behaviors))
         if not self.behaviors:
-            self.failure = error
+            self._runner.failure = error
         for behavior in self.behaviors.values():
             behavior.learner.fail(error)
             if not behavior.is_threaded:

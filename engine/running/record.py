@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import editor_note, few_updates_note, find_unused, list_warnings, preset_note
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.running.environments import settings_of
+from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.saver import Files, Listed
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import RunStarted
@@ -35,7 +36,7 @@ class RunRecord:
         self._config = config
         self._folder = folder
         self._bus = bus
-        self.lesson_numbers: Callable[[], Mapping[str, int]] = dict  # of environment parameters, from 0
+        self.lessons: Lessons | None = None  # whose numbers are listed, too
         self._earlier: Mapping[str, BehaviorStatus] = {}  # of a resumed run: some may not have appeared yet
 
     @property
@@ -43,6 +44,11 @@ class RunRecord:
         """With the run's id, which may have been counted."""
         settings = self._config.checkpoint_settings.model_copy(update={"run_id": self._folder.run_id})
         return self._config.model_copy(update={"checkpoint_settings": settings})
+
+    def name_behaviors(self, names: Iterable[str]) -> None:
+        """The environment has these: their settings are their own from now on, wherever they came from."""
+        behaviors = {name: settings_of(self._config, name) for name in names}
+        self._config = self._config.model_copy(update={"behaviors": {**self._config.behaviors, **behaviors}})
 
     def write_configuration(self) -> None:
         """Write configuration.yaml. Raises ConfigError."""
@@ -96,4 +102,5 @@ class RunRecord:
             for name, own in dict(files).items()
         }
         status = {**self._earlier, **statuses}
-        write_training_status(self._folder.training_status, status, torch.__version__, self.lesson_numbers())
+        numbers = {} if self.lessons is None else self.lessons.numbers
+        write_training_status(self._folder.training_status, status, torch.__version__, numbers)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.diagnostics import one_of, visible
 from rl_tui.engine.config.run import CheckpointSettings
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.export.policy_files import RAW, read_weights
@@ -139,6 +140,14 @@ def resumed_step(folder: RunFolder, settings: CheckpointSettings) -> int:
     names = trained_behaviors(folder.path)
     stores = [CheckpointStore(folder.behavior(name).checkpoints, name, 0) for name in names]
     return max((checkpoint.step for store in stores for checkpoint in store.list()), default=0)
+
+
+def require_continued(folder: Path, behaviors: Collection[str]) -> None:
+    """The folder is new, or holds some of these. Raises ConfigError: others would take the run over."""
+    held = trained_behaviors(folder)
+    if held and not set(held).intersection(behaviors):
+        must = f"must be {one_of(map(visible, held))}, which {folder} holds, got {', '.join(map(visible, behaviors))}"
+        raise ConfigError(f"behavior: {must}. Choose another folder for another behavior")
 
 
 def load_trainer(trainer: Trainer, state: State, checkpoint: Checkpoint) -> None:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from rl_tui.engine.errors import CheckpointError, ConfigError, HookError, NotSupportedError, RlTuiError
+from rl_tui.engine.errors import CheckpointError
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.call_timeout import CallTimer
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
@@ -107,26 +107,6 @@ class Supervisor:
         """Whether everything that still trains has parked."""
         training = self._still_running(None)
         return bool(training) and all(worker.control.is_parked for worker in training)
-
-    @property
-    def exit_code(self) -> int:
-        """Of the worst that happened to a behavior: not saved (7), diverged (5), a lost environment (3), else 0."""
-        return max((failure.exit_code for failure in (*self.failures, *self.losses)), default=0)
-
-    @property
-    def failures(self) -> list[RlTuiError]:
-        """What ended behaviors early, or environments without any; once where it ended several."""
-        failures = [b.learner.failure for worker in self._workers for b in worker.behaviors.values()]
-        failures += [worker.failure for worker in self._workers]
-        return list(dict.fromkeys(failure for failure in failures if failure is not None))
-
-    @property
-    def must_halt(self) -> bool:
-        """Whether one behavior ends all: a hook raised, or an environment has shown a behavior for which the
-        configuration has no settings, or unusable ones."""
-        if any(behavior.learner.is_stopped for worker in self._workers for behavior in worker.behaviors.values()):
-            return True
-        return any(isinstance(failure, ConfigError | NotSupportedError | HookError) for failure in self.failures)
 
     @property
     def losses(self) -> list[CheckpointError]:

@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rl_tui.engine.api.behavior_learner import BehaviorLearner
     from rl_tui.engine.api.learner import Learner
     from rl_tui.engine.api.policies import ActingPolicy, EvaluatedAction, load_policy
     from rl_tui.engine.api.recordings import events
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ActingPolicy",
+    "BehaviorLearner",
     "CheckpointError",
     "CommandError",
     "ConfigError",
@@ -68,6 +70,7 @@ __all__ = [
 
 _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in rl_tui.engine
     "ActingPolicy": "api.policies",
+    "BehaviorLearner": "api.behavior_learner",
     "EvaluatedAction": "api.policies",
     "Learner": "api.learner",
     "Milestone": "running.hooks",

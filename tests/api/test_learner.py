@@ -49,9 +49,9 @@ def line(folder: Path, **keywords: Any) -> rl_tui.Learner:
     return rl_tui.Learner(behavior(), "toy:line", folder / "a", seed=1, num_envs=4, **keywords)
 
 
-def checkpoints(folder: Path) -> list[Path]:
-    """Of the only behavior of a run, oldest first."""
-    found = folder.glob("*/checkpoints/*")
+def checkpoints(folder: Path, behavior: str = "*") -> list[Path]:
+    """Of that behavior of a run, or of the only one, oldest first."""
+    found = folder.glob(f"{behavior}/checkpoints/*")
     return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
 
 
@@ -59,7 +59,7 @@ def everything(learner: rl_tui.Learner) -> State:
     """All that a trainer and its policy hold, the replay buffer included."""
     own = learner._learner._trainer
     replay = own.replay() or State()
-    return State.merge({"trainer": own.state(), "policy": learner._bench.behavior.policy.state(), "replay": replay})
+    return State.merge({"trainer": own.state(), "policy": learner._own.policy.state(), "replay": replay})
 
 
 @pytest.mark.parametrize("trainer", [{}, SAC], ids=["ppo", "sac"])
@@ -322,8 +322,8 @@ def test_environment_of_the_caller_is_not_closed(tmp_path: Path) -> None:
             {"num_envs": 2},
             "must return a new environment at each of 2 calls, got the same C",
         ),
-        (Pair, {}, "env: .* has the behaviors .*, and a Learner trains one behavior"),
-        (lambda: Line("Walker", 1), {"behavior": "Wlker"}, "no behavior Wlker, it has Walker. Did you mean Walker?"),
+        (Pair, {"behavior": "Left"}, "the environment has a behavior 'Right', the file has Left"),
+        (lambda: Line("Walker", 1), {"behavior": "Wlker"}, "has no such behavior, it has Walker. Did you mean Walker?"),
     ],
 )
 def test_what_cannot_be_an_environment_is_refused(
@@ -358,7 +358,7 @@ def test_settings_may_be_a_mapping_a_file_a_preset_or_objects(tmp_path: Path) ->
         ({"max_stps": 3}, r"^max_stps: unknown key. Did you mean max_steps\?$"),
         ({"behaviors": {"A": {"max_steps": -1}}}, "^behaviors.A.max_steps: must be at least 1, got -1$"),
         ("ppo/Cartpole", r"settings: ppo/Cartpole: no such file or preset. Did you mean ppo/CartPole\?"),
-        ({"behaviors": {"A": {}, "B": {}}}, "behavior: must be given, since the settings have several: A or B"),
+        ({"behaviors": {"A": {}, "B": {}}}, "env: must map each of the 2 behaviors to an environment; toy:line has on"),
         ({"max_steps": object()}, "settings: max_steps: must be a plain value, got object"),
         ({1: 2}, "settings: : keys must be text, got 1"),
         ({"max_steps": float("inf")}, "settings: max_steps: must be finite, got inf"),
@@ -705,12 +705,66 @@ def test_evaluation_needs_environments_of_its_own(tmp_path: Path) -> None:
     assert "EvaluationReported" in (tmp_path / "a/events.jsonl").read_text()
 
 
-def test_behavior_that_appears_later_is_refused(tmp_path: Path) -> None:
-    with (
-        rl_tui.Learner(behavior(), Growing(3), tmp_path / "a") as learner,
-        pytest.raises(rl_tui.NotSupportedError, match="behavior Right has appeared: a Learner trains one"),
-    ):
-        learner.run(1)
+def test_learner_of_two_behaviors_learns_as_a_run_does_bit_for_bit(tmp_path: Path) -> None:
+    settings = {"Left": behavior(max_steps=256), "Right": behavior(**SAC, max_steps=192)}
+    config = configuration(tmp_path, settings, env="tests.running.environments:Pair", env_settings={"seed": 5})
+    assert run_to_end(config).launch.exit_code == 0
+    with rl_tui.Learner(config, None, tmp_path / "results/hand") as learner:
+        assert list(learner.behaviors) == ["Left", "Right"]
+        losses = learner.run(1)
+        assert {"Left/Losses/Policy Loss", "Right/Losses/Policy Loss"} <= losses.keys()
+        while not learner.is_finished:
+            learner.run(3)
+        assert {name: one.step for name, one in learner.behaviors.items()} == {"Left": 256, "Right": 192}
+    for name in settings:
+        ours, theirs = (checkpoints(tmp_path / "results" / run, name)[-1] for run in ("hand", "run"))
+        assert equal(tensors_of(ours), tensors_of(theirs)), name
+        assert read(ours)[0].values == read(theirs)[0].values
+
+
+def test_each_of_two_behaviors_can_be_taught_by_hand(tmp_path: Path) -> None:
+    with rl_tui.Learner(behavior(), Pair, tmp_path / "a", seed=1) as learner:
+        left, right = learner.behaviors["Left"], learner.behaviors["Right"]
+        while left.num_updates < 2:
+            left.learn(left.collect())
+        assert right.step == 0
+        held = left.step
+        while right.step < held:  # what came meanwhile was kept
+            right.learn(right.collect())
+        assert right.losses.keys() == left.losses.keys()
+        left.set_hyperparameter("learning_rate", 1e-4)
+        assert right.hyperparameters["learning_rate"] != 1e-4
+        assert left.save().parent.parent.name == "Left"
+        assert set(right.export()) == {"raw"}
+        assert left.policy().behavior == "Left"
+        message = r"this Learner has several behaviors, Left and Right: use learner.behaviors\[NAME\]"
+        for call in (learner.collect, learner.save, lambda: learner.step):
+            with pytest.raises(rl_tui.ConfigError, match=message):
+                call()
+    assert {path.name for path in (tmp_path / "a").iterdir()} >= {"Left", "Right"}
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_failure_of_one_behavior_ends_that_one(tmp_path: Path) -> None:
+    with rl_tui.Learner(behavior(), lambda: Pair(bad="Right"), tmp_path / "a", seed=1) as learner:
+        with pytest.raises(rl_tui.NonFiniteError):
+            learner.run(9)
+        with pytest.raises(rl_tui.RlTuiError, match="training has failed"):
+            learner.run(1)
+        with pytest.raises(rl_tui.RlTuiError, match="training has failed"):
+            learner.behaviors["Right"].collect()
+        left = learner.behaviors["Left"]
+        updates = left.num_updates
+        while left.num_updates == updates:
+            left.learn(left.collect())
+
+
+def test_behavior_that_appears_later_is_learned_too(tmp_path: Path) -> None:
+    with rl_tui.Learner(behavior(), Growing(3), tmp_path / "a") as learner:
+        assert list(learner.behaviors) == ["Left"]
+        learner.run(2)
+        assert list(learner.behaviors) == ["Left", "Right"]
+        assert learner.behaviors["Right"].step > 0
 
 
 @pytest.mark.parametrize("trainer", [{}, SAC], ids=["ppo", "sac"])

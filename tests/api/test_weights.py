@@ -43,8 +43,8 @@ def test_weights_go_into_another_learner_and_act_at_once(settings: dict[str, Any
         assert_equal(second.weights(), weights)
         seen = block.observations[0]
         np.testing.assert_array_equal(second.policy().act(seen), first.policy().act(seen))
-        assert second._bench.behavior.policy.version == second._learner.weights.version, "the policy that collects"
         after = second.collect()
+        assert second._own.policy.version == second._learner.weights.version, "the policy that collects"
         if settings["trainer_type"] == "ppo":
             given = first.policy().evaluate(after.observations[0], np.clip(after.continuous_actions, -3, 3) / 3 * 2)
             inside = (abs(after.continuous_actions) < 3).all(1)

@@ -119,7 +119,7 @@ def evaluate(arguments: command_arguments.EvaluateArguments) -> int:
         require_recorder(record)
     with imports_that_stay():
         from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun, ignore_return_of_way
-        from rl_tui.engine.running.run import limit_threads
+        from rl_tui.engine.running.runtime import limit_threads
     limit_threads()
     played = SavedRun(path.parent if path.is_file() else path).play(
         EvaluationRequest(
