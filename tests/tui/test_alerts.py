@@ -10,7 +10,9 @@ from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     CheckpointFailed,
     CheckpointSaved,
+    CommandFinished,
     Envelope,
+    EnvironmentRestarting,
     Event,
     LogEmitted,
     ProgressReported,
@@ -238,3 +240,44 @@ async def test_names_in_alerts_are_not_markup() -> None:
 
 def test_alerts_and_reports_go_away_by_themselves() -> None:
     assert NOTICE_SECONDS_AS_SHIPPED == 10
+
+
+def joined(text: str) -> str:
+    """The words of the rows, without frames and the blanks of wrapping."""
+    return "".join(re.sub(r"[│╭╮╰╯─]", "", text).split())
+
+
+LONG = "no space left on device while the checkpoint of this step was written, " * 3 + "and that is all"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        WarningRaised("disk", "Walker", LONG, "free some space"),
+        BehaviorStateChanged("Walker", "failed", LONG),
+        CheckpointFailed("Walker", 5000, "interval", LONG),
+        LogEmitted("error", "writer sqlite", LONG),
+        EnvironmentRestarting("gymnasium:X", 3, ("Walker",), LONG, "", 1),
+        RunStateChanged("failed", LONG, 3),
+        CommandFinished("", False, LONG),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_line_that_is_cut_names_the_key_to_all_of_its_text(size: tuple[int, int], event: Event) -> None:
+    async with Driven(scenes.healthy(1).view(), size, answers=False) as screen:
+        if isinstance(event, CommandFinished):
+            await screen.press("c")
+            event = CommandFinished(screen.session.commands[0].id, False, LONG)
+        text = await screen.publish(event)
+        if isinstance(event, BehaviorStateChanged):
+            screen.app._alerts.show(LATER)
+            text = await screen.text()
+        assert re.search(r"… +w more$", alert_of(text).rstrip())
+        assert joined(LONG) in joined(await screen.press("w"))
+
+
+async def test_a_run_that_ended_well_names_the_key_to_its_checkpoints() -> None:
+    async with Driven(scenes.healthy(5).view(), (80, 24)) as screen:
+        line = alert_of(await screen.publish(RunStateChanged("finished", "max_steps reached by all"))).rstrip()
+        assert re.search(r"^ Run finished  best checkpoint: .*… +k more$", line)

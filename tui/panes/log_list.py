@@ -25,6 +25,7 @@ LEVEL_WORDS = {"debug": "everything", "info": "info and above", "warning": "warn
 Selection: TypeAlias = tuple[LogLevel, str | None]  # lowest level, and the only behavior; None: all
 Subject: TypeAlias = tuple[str, int | None]  # behavior and step
 SMALLEST_WITH_BAR = 4  # lines of a list that has room to say how many are below
+MOST_ROWS = 12  # of one warning or error in the list of them: a traceback does not push out all others
 
 
 class LogList(BlocksPane):
@@ -102,6 +103,9 @@ class LogList(BlocksPane):
             self._selected, self._newest = list(self._kept.values()), newest
         return self._selected
 
+    def _entry(self, key: str, entry: LogLine, glyphs: Glyphs) -> Entry:
+        return log_entry(key, entry, glyphs)
+
     def _selection_of(self, frame: Frame) -> Selection:
         return self._lowest or frame.state.log_level, only_behavior(frame)
 
@@ -112,13 +116,14 @@ class LogList(BlocksPane):
             key, saved = self._saved[subject]
             self._kept[key] = checkpoint_entry(key, saved, entry, glyphs)
             return
-        self._kept[key] = log_entry(key, entry, glyphs)
+        self._kept[key] = self._entry(key, entry, glyphs)
         if entry.kind == "CKPT" and entry.step is not None:
             self._saved[subject] = key, entry
 
 
 class WarningsList(LogList):
-    """What is wrong now, with what to try; below it the warnings and errors in the log."""
+    """What is wrong now, with what to try; below it the warnings and errors in the log, whole: an alert that was cut to
+    one line is read here."""
 
     topic = "warnings"
     seconds = 5.0
@@ -150,6 +155,9 @@ class WarningsList(LogList):
         super()._go(index)
         if index == 0 and self._frame is not None:
             self._frame.state.cursors.pop(self.topic, None)
+
+    def _entry(self, key: str, entry: LogLine, glyphs: Glyphs) -> Entry:
+        return whole_entry(key, entry, glyphs)
 
     def _active(self, frame: Frame) -> list[Block]:
         only = only_behavior(frame)
@@ -203,6 +211,26 @@ def log_entry(key: str, entry: LogLine, glyphs: Glyphs) -> Entry:
     return Entry(key, text, partial(log_line, entry, glyphs))
 
 
+def whole_entry(key: str, entry: LogLine, glyphs: Glyphs) -> Block:
+    """A line of the log with all of its message, wrapped in the column of messages."""
+
+    def rows(width: int) -> list[str]:
+        text = safe_text(entry.message, multiline=True).expandtabs(4)
+        return wrapped(text, max(2, width - _before_message(width) - 1))
+
+    def first(width: int) -> Line:
+        return log_line(replace(entry, message=rows(width)[0]), glyphs, width)
+
+    def rest(width: int) -> list[Line]:
+        indent, found = " " * _before_message(width), rows(width)
+        more = len(found) - MOST_ROWS + 1
+        if len(found) > MOST_ROWS:
+            found = [*found[: MOST_ROWS - 1], f"{glyphs.ellipsis} {more} more lines; enter shows them"]
+        return [line(indent, Span(row, level_tone(entry.level))) for row in found[1:]]
+
+    return Block(key, log_entry(key, entry, glyphs).text, first, rest)
+
+
 def warning_block(since: float, warning: WarningRaised, frame: Frame) -> Block:
     """Whose and since when; below it what was seen and what to try."""
     name, message, advice = (safe_text(text) for text in (warning.behavior, warning.message, warning.advice))
@@ -224,9 +252,8 @@ def warning_block(since: float, warning: WarningRaised, frame: Frame) -> Block:
 def log_line(entry: LogLine, glyphs: Glyphs, width: int) -> Line:
     """Time, kind, source and message; a path at its end is shortened from the left, or left out where the message names
     the step of a checkpoint."""
-    source_width = 9 if width < 100 else 16
-    source = left(safe_text(entry.source), source_width, glyphs.ellipsis)
-    room = width - 9 - 9 - source_width - 2
+    source = left(safe_text(entry.source), _source_width(width), glyphs.ellipsis)
+    room = width - _before_message(width) - 1
     message = safe_text(entry.message)
     if entry.step is not None and entry.level == "info" and num_cells(message) > room:
         message = message.partition(": ")[0]
@@ -239,3 +266,12 @@ def log_line(entry: LogLine, glyphs: Glyphs, width: int) -> Line:
         Span(f"{source} ", "dim"),
         Span(message, tone if entry.level in ("error", "warning") else "text"),
     )
+
+
+def _source_width(width: int) -> int:
+    return 9 if width < 100 else 16
+
+
+def _before_message(width: int) -> int:
+    """Cells of the time, the sign with the kind, and the source."""
+    return 9 + 9 + _source_width(width) + 1

@@ -48,8 +48,11 @@ def is_answered(status: CommandStatus, now: float) -> bool:
 
 
 def alert_line(shown: ShownAlert, frame: Frame, width: int) -> Line:
-    """Whom it is about, what there is to say, and where the rest of it is."""
-    alert, glyphs, key = shown.alert, frame.glyphs, frame.keymap.of_id("warnings").shown
+    """Whom it is about, what there is to say, and the key of the screen with all of it: the list of warnings, or where
+    a run has ended well, that of its checkpoints, of which the line names the best."""
+    alert, glyphs = shown.alert, frame.glyphs
+    is_good = alert.severity == "information" and not shown.num_more
+    key = frame.keymap.of_id("checkpoints" if is_good else "warnings").shown
     sign = {"error": f"{glyphs.failed} ", "warning": f"{glyphs.warning} ", "information": ""}[alert.severity]
     title = Span(f" {sign}{safe_text(alert.title)} ", ALERT_TONES[alert.severity])
     text = safe_text(alert.text)
@@ -69,9 +72,14 @@ def outcome_line(pending: PendingCommand, num_pending: int, frame: Frame, width:
     is_done = command.state == "done"
     seconds = f"{pending.seconds:.1f}s" if pending.seconds < 60 else duration(pending.seconds)
     head = f" {glyphs.done if is_done else glyphs.failed} {pending.label}: {command.state} in {seconds}{others}  "
-    room = width - cell_len(head)
-    message = fit_message(safe_text(command.message), room, glyphs.ellipsis) if room > 8 else ""
-    return line(Span(head, "good" if is_done else "bad"), Span(message, "text" if is_done else "bad"))
+    room, text = width - cell_len(head), safe_text(command.message)
+    if is_done or cell_len(text) <= room:
+        message = fit_message(text, room, glyphs.ellipsis) if room > 8 else ""
+        return line(Span(head, "good" if is_done else "bad"), Span(message, "text" if is_done else "bad"))
+    end = line(Span(f" {frame.keymap.of_id('warnings').shown}", "accent"), Span(" more ", "dim"))
+    message = fit(text, max(0, room - cells(end) - 1), glyphs.ellipsis)
+    failed = line(Span(fit(head, width - cells(end) - 1, glyphs.ellipsis), "bad"), Span(message, "bad"))
+    return flush(clip(failed, width - cells(end), glyphs.ellipsis), end, width)
 
 
 def _where(frame: Frame, width: int) -> Line:

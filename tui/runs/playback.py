@@ -104,9 +104,10 @@ class Playback:
     def send(self, command: Command) -> None:
         """A stop ends the replay; anything else is refused."""
         self.bus.publish(CommandAsked(command.id, type(command).__name__, getattr(command, "behavior", None)))
-        if isinstance(command, Stop):
+        is_stop = isinstance(command, Stop)
+        if is_stop:
             self._stopped.set()
-        self.bus.publish(CommandFinished(command.id, isinstance(command, Stop), REFUSAL))
+        self.bus.publish(CommandFinished(command.id, is_stop, "stopped" if is_stop else REFUSAL))
 
     def wait(self, timeout: float) -> bool:
         """Always true: there is nothing to wait for."""
