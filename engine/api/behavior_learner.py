@@ -13,6 +13,7 @@ from rl_tui.engine.api.workbench import Workbench
 from rl_tui.engine.config.diagnostics import must_be_one_of
 from rl_tui.engine.errors import CheckpointError, ConfigError, ExportError, RlTuiError
 from rl_tui.engine.learning.given_weights import GivenWeights
+from rl_tui.engine.learning.loss_inputs import CustomLoss
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.running import learner as running
 from rl_tui.engine.running.behavior import Behavior
@@ -92,7 +93,18 @@ class BehaviorLearner:
             self._require_usable()
             self._learner.add_hooks(Hooks(every=((interval, hook),)))
 
-    def remove_hook(self, hook: TrainStepHook | MilestoneHook) -> None:
+    def on_loss(self, loss: CustomLoss) -> None:
+        """Add this loss, a torch scalar, to that of every mini-batch from now on; autograd differentiates it.
+
+        `LossInputs` has what it may be computed from; parameters of `modules` count, too. What it raises ends the
+        update and comes out of `run`, with everything saved. Raises ConfigError for what is no function, and
+        NotSupportedError for a trainer that takes no other loss: SAC has several, of networks that share none.
+        """
+        with self._usage.turn:
+            self._require_usable()
+            self._learner.add_loss(loss)
+
+    def remove_hook(self, hook: TrainStepHook | MilestoneHook | CustomLoss) -> None:
         """Call the hook no more, whatever it was added for. Raises ConfigError where it was not added."""
         with self._usage.turn:
             self._require_usable()

@@ -16,6 +16,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, NonFiniteError, NotSupportedError, PluginError
 from rl_tui.engine.learning.given_weights import GivenWeights
 from rl_tui.engine.learning.installed_plugin import checked
+from rl_tui.engine.learning.loss_inputs import CustomLoss
 from rl_tui.engine.learning.optimization import AdamState
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStepHook
@@ -139,6 +140,17 @@ class Trainer(Protocol):
         Raises NotSupportedError where the trainer calls no hooks.
         """
         raise NotSupportedError(f"{type(self).__name__} calls no hooks after its train steps")
+
+    def on_loss(self, loss: CustomLoss) -> None:
+        """Add this loss to that of every mini-batch from now on, differentiated by autograd.
+
+        Raises NotSupportedError where the trainer takes none.
+        """
+        raise NotSupportedError(f"on_loss: {type(self).__name__} takes no custom loss, PPO does")
+
+    def remove_loss(self, loss: CustomLoss) -> None:
+        """Add it no more."""
+        raise NotSupportedError(f"on_loss: {type(self).__name__} takes no custom loss, PPO does")
 
     def replay(self) -> State | None:
         """A copy of the replay buffer, None if there is none or `save_replay_buffer` is off."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rl_tui.engine.learning.train_step import TrainStepHook
 
 T = TypeVar("T")
+R = TypeVar("R")
 H = TypeVar("H", bound=Callable[..., object])
 StopKinds: TypeAlias = type[Exception] | tuple[type[Exception], ...]
 
@@ -53,8 +54,7 @@ class Hooks:
     def __post_init__(self) -> None:
         given = [("on_train_step", hook) for hook in self.on_train_step] + [("every", hook) for _, hook in self.every]
         for keyword, hook in given:
-            if not callable(hook):
-                raise ConfigError(f"{keyword}: a hook must be a function, got {hook!r}")
+            hook_name(hook, keyword)
         for interval, hook in self.every:
             if type(interval) is not int or (interval < 1 and interval != OFF):
                 must = "must be a whole number of at least 1, or -1 for never"
@@ -95,10 +95,10 @@ class StopOn:
         return cast(H, call)
 
 
-def call_hook(hook: Callable[[T], object], seen: T) -> None:
-    """Call it. What it raises is a HookError, or a HookStop, except for interrupts and what ends a program."""
+def call_hook(hook: Callable[[T], R], seen: T) -> R:
+    """What it returns. What it raises is a HookError, or a HookStop, except for interrupts and what ends a program."""
     try:
-        hook(seen)
+        return hook(seen)
     except Exception as error:
         if is_interrupt(error):
             raise
@@ -109,6 +109,13 @@ def call_hook(hook: Callable[[T], object], seen: T) -> None:
         failure = HookError(f"the hook {_name(hook)} raised {reason}{at}")
         failure.detail = user_traceback(error)
         raise failure from error
+
+
+def hook_name(hook: object, keyword: str) -> str:
+    """Its name. Raises ConfigError for what is no function."""
+    if not callable(hook):
+        raise ConfigError(f"{keyword}: a hook must be a function, got {hook!r}")
+    return _name(hook)
 
 
 def _name(hook: Callable[..., object]) -> str:

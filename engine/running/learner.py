@@ -21,12 +21,13 @@ from rl_tui.engine.errors import (
 )
 from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.given_weights import GivenWeights
+from rl_tui.engine.learning.loss_inputs import CustomLoss, require_scalar
 from rl_tui.engine.learning.train_step import TrainStep, TrainStepHook
 from rl_tui.engine.learning.trainer import Metrics, Trainer, always
 from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
-from rl_tui.engine.running.hooks import Hooks, Milestone, MilestoneHook, call_hook
+from rl_tui.engine.running.hooks import Hooks, Milestone, MilestoneHook, call_hook, hook_name
 from rl_tui.engine.running.hyperparameters import LiveHyperparameters
 from rl_tui.engine.running.published_weights import PublishedWeights
 from rl_tui.engine.running.saver import Saver
@@ -94,6 +95,7 @@ class Learner:
         self._throughput = Trigger(config.throughput_interval)
         self._own: list[tuple[Trigger[int], MilestoneHook]] = []
         self._after_train_steps: list[TrainStepHook] = []
+        self._losses: list[tuple[CustomLoss, CustomLoss]] = []  # with how the trainer calls them
         self._has_registered = False  # these with the trainer
         self._has_updated = False  # with the newest block
         self._has_learned = not self.is_finished  # what its last checkpoint may lack
@@ -117,11 +119,23 @@ class Learner:
                 self._has_registered = True
             self._after_train_steps.append(each)
 
+    def add_loss(self, loss: CustomLoss) -> None:
+        """Add this loss to every mini-batch's. Raises ConfigError, NotSupportedError."""
+        name = hook_name(loss, "on_loss")
+        called = partial(call_hook, require_scalar(loss))
+        self._trainer.on_loss(called)
+        self._losses.append((loss, called))
+        self._bus.log("info", self.behavior, f"{name} is added to the loss of every mini-batch: updates take longer")
+
     def remove_hook(self, hook: object) -> None:
         """Call it no more, whatever it was added for. Raises ConfigError where it was not added."""
         kept = [own for own in self._own if own[1] != hook]
         after = [own for own in self._after_train_steps if own != hook]
-        if len(kept) + len(after) == len(self._own) + len(self._after_train_steps):
+        gone = [own for own in self._losses if own[0] == hook]
+        for own in gone:
+            self._losses.remove(own)
+            self._trainer.remove_loss(own[1])
+        if not gone and len(kept) + len(after) == len(self._own) + len(self._after_train_steps):
             raise ConfigError(f"hook: must be one that was added, got {hook!r}")
         self._own[:], self._after_train_steps[:] = kept, after
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RlTuiError,
         RunBusyError,
     )
+    from rl_tui.engine.learning.loss_inputs import LossInputs
     from rl_tui.engine.learning.replay.buffer import Minibatch
     from rl_tui.engine.learning.rollout import RolloutMinibatch
     from rl_tui.engine.learning.train_step import TrainStep
@@ -47,6 +48,7 @@ __all__ = [
     "ExportError",
     "HookError",
     "Learner",
+    "LossInputs",
     "Milestone",
     "Minibatch",
     "NonFiniteError",
@@ -73,6 +75,7 @@ _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in r
     "BehaviorLearner": "api.behavior_learner",
     "EvaluatedAction": "api.policies",
     "Learner": "api.learner",
+    "LossInputs": "learning.loss_inputs",
     "Milestone": "running.hooks",
     "Minibatch": "learning.replay.buffer",
     "RolloutMinibatch": "learning.rollout",

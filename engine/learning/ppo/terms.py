@@ -16,6 +16,7 @@ METRICS = {  # of the terms of a loss
     "Policy/KL Divergence": "divergence",
     "Policy/Clip Fraction": "clipped",
 }
+CUSTOM = "Losses/Custom Loss"  # a term that follows the others where there is a custom loss
 TERMS = ("total", *METRICS.values())
 NO_TERMS = (0.0,) * len(TERMS)
 POLICY, DIVERGENCE = TERMS.index("policy"), TERMS.index("divergence")
@@ -31,10 +32,10 @@ def unsigned(terms: Terms) -> Terms:
 
 def means(terms: Sequence[Terms], weights: Sequence[int]) -> list[float]:
     """Over mini-batches, moved to the host."""
-    by_name, total = zip(*terms, strict=True), sum(weights)
+    by_name, total = zip(*terms, strict=False), sum(weights)  # a custom loss may have come or gone meanwhile
     return [float(sum(term * weight for term, weight in zip(of, weights, strict=True))) / total for of in by_name]
 
 
 def metrics(terms: Terms) -> dict[str, Any]:
     """By ML-Agents' tag."""
-    return dict(zip(METRICS, terms[1:], strict=True))
+    return dict(zip((*METRICS, CUSTOM), terms[1:], strict=False))

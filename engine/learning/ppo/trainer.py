@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -21,13 +20,16 @@ from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.large_observations import largest_observation
+from rl_tui.engine.learning.loss_inputs import CustomLoss
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.optimization import AdamState, GradientStep
 from rl_tui.engine.learning.ppo.actor_critic import make_actor_critic
 from rl_tui.engine.learning.ppo.batch import Batch, advantage_columns, normalized
+from rl_tui.engine.learning.ppo.custom_loss import CustomLosses
 from rl_tui.engine.learning.ppo.loss import Coefficients, Loss, surrogate_loss
 from rl_tui.engine.learning.ppo.networks import PPONetworks
+from rl_tui.engine.learning.ppo.prepared import FEATURES, PreparedRollout, features_of
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.ppo.terms import DIVERGENCE, NO_TERMS, Terms, means, metrics, terms_of, unsigned
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
@@ -36,7 +38,6 @@ from rl_tui.engine.learning.rollout import (
     Part,
     Rollout,
     RolloutBuffer,
-    RolloutMinibatch,
     minibatches,
     num_parts,
     split_rows,
@@ -51,20 +52,7 @@ from rl_tui.engine.specs import BehaviorSpec, Float32, State, Trajectories
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
 ROWS_OF_VECTORS = 2048  # per call of the critic: they are small, and a memory reads many sequences in the time of one
-FEATURES = "features."  # prefix of their columns
 KEPT = "the state before this update was kept"
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedRollout:
-    """A rollout on the network's device: columns and sequences to split into mini-batches, mean value estimates f32[R],
-    and the critic's memories of unfinished episodes afterwards. rollout: what the rows are of."""
-
-    columns: Columns
-    sequences: Sequences | None
-    mean_values: Float32
-    agents: AgentState
-    rollout: Rollout
 
 
 class PPOTrainer(ActorTrainer[PPOSettings]):
@@ -81,6 +69,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         super().__init__(hyper, spec, config, seed, device, sync)
         activation = config.network_settings.activation
         self._network = make_actor_critic(self._make_networks(self._random), self._layout, activation, device)
+        self._custom = CustomLosses(self._network, spec, hyper.joint_ratio)
         self._differ_by_rank(seed)
         self._step = GradientStep(self._network, hyper.adam_epsilon, hyper.max_grad_norm)
         rows_per_call = max(hyper.batch_size, ROWS_OF_VECTORS if self._layout.has_only_vectors else 1)
@@ -104,6 +93,14 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
             num_streams=num_streams,
             is_shared=is_shared,
         )
+
+    def on_loss(self, loss: CustomLoss) -> None:
+        """See Trainer."""
+        self._custom.functions.append(loss)
+
+    def remove_loss(self, loss: CustomLoss) -> None:
+        """See Trainer."""
+        self._custom.functions.remove(loss)
 
     def modules(self) -> Mapping[str, nn.Module]:
         """The actor, the critic's body unless it is shared, and the values' head."""
@@ -178,7 +175,8 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
             prepared = self._prepare(Rollout.of([(block, self._streams.peek(block))]), ONE_RANK)
             for columns, sequences in minibatches(prepared.columns, self._hyper.batch_size, None, prepared.sequences):
                 advantage = self._advantage(columns, ONE_RANK)
-                terms.append(unsigned(terms_of(self._loss(columns, sequences, advantage, coefficients))))
+                loss = self._loss(*self._forward(columns, sequences, advantage), coefficients)
+                terms.append(unsigned(terms_of(loss)))
                 counts.append(len(advantage))
         return metrics(means(terms, counts))
 
@@ -248,16 +246,21 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         is_shared: whether every rank has some; otherwise no hooks are called. Reward signals that learn are hooks.
         """
         columns = part.of(prepared.columns)
-        terms: Terms = NO_TERMS
+        custom = self._custom.functions
+        terms: Terms = NO_TERMS + (0.0,) * bool(custom)
         advantage = self._advantage(columns, self._sync)
+        sample = prepared.sample(part.rows, columns, advantage) if custom or self._train_step_hooks else None
         if len(part.rows):
-            loss = self._loss(columns, part.sequences, advantage, coefficients)
-            self._network.backward(loss.grad_head, loss.grad_values, loss.grad_log_sigma)
-            terms = terms_of(loss)
+            head, values, batch = self._forward(columns, part.sequences, advantage)
+            loss = self._loss(head, values, batch, coefficients)
+            if custom and sample is not None:
+                terms = self._custom.backward(loss, head, values, batch, features_of(columns), sample)
+            else:
+                self._network.backward(loss.grad_head, loss.grad_values, loss.grad_log_sigma)
+                terms = terms_of(loss)
         self._sync.average_gradients([self._network.gradient], len(part.rows))
         self._step(self._network.gradient, learning_rate)
-        if self._train_step_hooks and is_shared:
-            sample = _sample(prepared, part, columns, advantage)
+        if sample is not None and is_shared:
             for hook in self._train_step_hooks:
                 hook(TrainStep(self._spec.name, sample, metrics(unsigned(terms))))
         return terms
@@ -267,12 +270,9 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         advantage = columns["advantage"]
         return normalized(advantage, sync) if self._hyper.normalize_advantage == "minibatch" else advantage
 
-    def _loss(
-        self, columns: Columns, sequences: Sequences | None, advantage: Array, coefficients: Coefficients
-    ) -> Loss:
-        """The loss of these rows, and its gradients with respect to the networks' outputs."""
-        features = tuple(column for name, column in columns.items() if name.startswith(FEATURES))
-        head, values = self._network.forward(features, sequences)
+    def _forward(self, columns: Columns, sequences: Sequences | None, advantage: Array) -> tuple[Array, Array, Batch]:
+        """The networks' outputs for these rows, and the rows."""
+        head, values = self._network.forward(features_of(columns), sequences)
         batch = Batch(
             continuous=columns["continuous"],
             chosen=columns["chosen"],
@@ -282,6 +282,10 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
             returns=columns["returns"],
             values=columns["values"],
         )
+        return head, values, batch
+
+    def _loss(self, head: Array, values: Array, batch: Batch, coefficients: Coefficients) -> Loss:
+        """The loss of these rows, and its gradients with respect to the networks' outputs."""
         return surrogate_loss(head, values, self._network.log_sigma, batch, self._spec.actions, coefficients)
 
     def _actor_arrays(self) -> dict[str, Float32]:
@@ -310,8 +314,3 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         self._load_shared(state)
         counts = state.part("trainer")
         self.num_updates, self._updated_at = int(counts.number("num_updates")), int(counts.number("updated_at"))
-
-
-def _sample(prepared: PreparedRollout, part: Part, columns: Columns, advantage: Array) -> RolloutMinibatch:
-    own = {name: columns[name] for name in ("log_probs", "returns", "values")}
-    return prepared.rollout.minibatch(part.rows, advantages=advantage, **own)
