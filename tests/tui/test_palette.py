@@ -171,3 +171,13 @@ async def test_it_opens_while_a_filter_is_typed() -> None:
 
 def test_placeholder_is_ascii() -> None:
     assert Palette(lambda: iter(()))._placeholder.isascii()
+
+
+async def test_commands_of_that_name_come_before_those_explained_with_it() -> None:
+    async with Driven(scenes.healthy(3).view(), (120, 40)) as screen:
+        await screen.press("ctrl+p")
+        await screen.pilot.press("t", "h")
+        text = await screen.until("theme rl-light")
+        await screen.pilot.app.workers.wait_for_complete()
+        text = await screen.text()
+        assert text.index("theme: ") < text.index("theme rl-light") < text.index("open: open what")

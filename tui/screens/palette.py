@@ -55,6 +55,8 @@ class Commands(Provider):
         for offer in self._offers():
             if (score := matcher.match(offer.words)) > 0:
                 display = self._columns(offer, matcher.highlight(offer.words))
+                name = offer.words.partition(":")[0]  # those whose name matches come before those explained so
+                score += 10 * matcher.match(name) + 100 * name.casefold().startswith(query.strip().casefold())
                 yield Hit(score, display, self._running(offer), text=offer.words)
 
     async def discover(self) -> Hits:
