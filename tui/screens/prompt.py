@@ -86,10 +86,12 @@ class PromptScreen(ModalScreen[str]):
             self._check_text()
 
     def _check_text(self) -> None:
-        verdict = self._check(self.query_one(PromptInput).value.strip())
+        text = self.query_one(PromptInput).value.strip()
+        verdict = self._check(text)
         words = self.query_one(".verdict", Static)
         words.update(Content(verdict.words))
-        words.set_class(not verdict.is_good, "tone--warning")
+        words.set_class(not verdict.is_good and bool(text), "tone--warning")
+        words.set_class(not text, "tone--dim")  # nothing is wrong before anything is typed
         if self._subjects:
             self.query_one(".subject", Static).update(Content(f"about {self._subjects[self.subject]}"))
 

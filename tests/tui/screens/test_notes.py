@@ -36,6 +36,7 @@ async def test_empty_note_is_not_taken_and_escape_writes_none() -> None:
         text = await screen.press("a", "space", "enter")
         assert isinstance(screen.app.screen, PromptScreen)
         assert "one line: what you saw" in text
+        assert not screen.app.screen.query_one(".verdict").has_class("tone--warning"), "nothing is wrong so far"
         await screen.press("escape")
         assert screen.session.commands == []
 
