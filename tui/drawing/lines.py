@@ -117,7 +117,7 @@ def state_tone(state: RunState | BehaviorState) -> Tone:
         case "paused" | "interrupted":
             return "warning"
         case "stopped":
-            return "strong"
+            return "text"
         case "failed" | "unsaved":
             return "bad"
         case _:

@@ -14,7 +14,7 @@ from rl_tui.engine.process.vital_signs import this_process
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import SERIES, Line, Span, Tone, labeled, line, state_tone
-from rl_tui.tui.drawing.text import count, duration, fit, left, number, percent, right
+from rl_tui.tui.drawing.text import count, duration, fit, left, num_cells, number, percent, right
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.list import Entry, ListPane
 from rl_tui.tui.runs.rows import RunRow, in_order, is_rising, rows_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MADE_OF = "runs of one configuration: only seed, name and folder differ. Means are above"
 TITLES: Mapping[RunsColumn, str] = {"best": "best ckpt", "last": "mean 100"}  # those that are not the column's name
+THIS = " (this)"  # after the name of the run on this screen, where there is room; it is bold anyway
 STATE_WIDTH, BEST_WIDTH, LAST_WIDTH = 14, 11, 10
 
 
@@ -133,9 +134,10 @@ def row_line(row: RunRow, mark: int | None, is_own: bool, now: float, glyphs: Gl
     """One run or group; of several behaviors the first stands for all. mark: its place among the marked ones."""
     first = row.runs[0].behaviors[0] if row.runs[0].behaviors else None
     behaviors = _behaviors(row.runs[0], _behaviors_width(width) - 1, glyphs)
-    own = (" (this)" if _name_width(width) >= 24 else "*") if is_own else ""
-    own = f" n={len(row.runs)}{'*' if is_own else ''}" if row.is_group else own
-    name = left(safe_text(row.name), _name_width(width) - 1 - len(own), glyphs.ellipsis).rstrip() + own
+    after = f" n={len(row.runs)}" if row.is_group else ""
+    room = _name_width(width) - 1 - len(after)
+    own = THIS if is_own and num_cells(safe_text(row.name)) + len(THIS) <= room else ""
+    name = left(safe_text(row.name), room - len(own), glyphs.ellipsis).rstrip() + after + own
     times = [run.last_event_at for run in row.runs if run.last_event_at is not None]
     age = duration(now - max(times)) if times else "-"
     seconds = row.mean("took")
@@ -191,7 +193,7 @@ def _behaviors_width(width: int) -> int:
 
 def _name_width(width: int) -> int:
     others = 2 + STATE_WIDTH + _behaviors_width(width) + 10 + BEST_WIDTH + LAST_WIDTH + 7 + (8 if is_wide(width) else 0)
-    return max(8, min(40, width - others))
+    return max(8, min(40, width - others - 1))  # a blank stays free at the right
 
 
 def _behaviors(run: RunSummary, width: int, glyphs: Glyphs) -> str:

@@ -57,6 +57,8 @@ def state_line(frame: Frame, width: int) -> Line:
     sign = glyphs.waiting if is_waiting else glyphs.of(view.state)
     tone: Tone = "wait" if is_waiting else state_tone(view.state)
     state = line(Span(f"{sign} {'WAITING' if is_waiting else _state_word(view)}", tone))
+    if is_of_no_run(view):
+        state = line(Span("no run", "dim"))
     if cells(state) >= width:
         state = line(Span(sign, tone))
     parts = [*_name_parts(frame, width), Part(0, (state,))]
@@ -147,8 +149,6 @@ def _silent_seconds(frame: Frame) -> float:
 
 
 def _state_word(view: RunView) -> str:
-    if is_of_no_run(view):
-        return "no run"
     if view.run is None and view.state == "starting":
         return "starting engine"
     if view.state == "training" and view.behaviors:

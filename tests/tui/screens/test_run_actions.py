@@ -135,7 +135,9 @@ async def test_beside_a_run_that_trains_the_command_to_resume_is_copied(archive:
 async def test_where_nothing_trains_the_run_takes_the_place_of_the_screen(archive: Archive) -> None:
     async with Driven(browsing.no_view(), opened="runs", runs=archive) as screen:
         await listed(screen)
-        assert "no run" in await screen.text()
+        text = await screen.text()
+        assert "no run" in text
+        assert "\N{CHECK MARK} no run" not in text
         assert "q leaves" in await screen.press("escape")
         for key in ("k", "l", "f", "number_sign", "v", "r"):
             assert "no run on this screen" in await screen.press(key) or key == "r"

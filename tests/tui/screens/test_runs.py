@@ -98,7 +98,7 @@ async def test_every_run_is_reported_with_its_figures(size: tuple[int, int], res
         assert "✓ finished" in rows["bold"]
         assert "100k  20%" in rows["bold"]
         assert "! interrupted" in rows["cut-short"]
-        assert f"walker-ppo{'*' if size == (80, 24) else ' (this)'}" in text
+        assert ("walker-ppo (this)" in text) == (size != (80, 24))
         assert "; on this screen" in text
         assert "Walker +1" in next(row for row in text.splitlines() if " duo " in row)
         await screen.press("escape")
