@@ -16,6 +16,7 @@ from rl_tui.tui.drawing.lines import Line, centered
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.chart_words import chart_heading, chart_words, empty_words, no_value_words
 
+TITLE_MARGIN = 4  # cells beside the title: frame, blank and the sign of the pane that has the keys
 WHEEL_ZOOM = 1.25  # by one notch
 WORDS_HEIGHT = 6  # lines from which one of them is for words
 
@@ -142,7 +143,7 @@ class CurvesPane(ChartPane):
 
     def heading(self, frame: Frame) -> str:
         """What is drawn and how."""
-        return chart_heading(frame, self.chart_state(frame))
+        return chart_heading(frame, self.chart_state(frame), self._content.width - TITLE_MARGIN)
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """Words above, the curves below; words alone as long as there is no curve."""

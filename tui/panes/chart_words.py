@@ -15,7 +15,7 @@ from rl_tui.tui.charts.run_figure import MAX_CURVES
 from rl_tui.tui.charts.state import ChartState
 from rl_tui.tui.charts.x_axis import span_label, step_label, x_label
 from rl_tui.tui.drawing.lines import Line, Span, cells, flush, line, pack
-from rl_tui.tui.drawing.text import count, duration, fit, number, round_count
+from rl_tui.tui.drawing.text import count, duration, fit, num_cells, number, round_count
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.behaviors import mean_words
 from rl_tui.tui.panes.crosshair_words import cross_words
@@ -25,16 +25,20 @@ WIDE = 60  # cells from which words on what is beyond the axis say how far
 AXES = {"steps": "by steps", "wall": "by time of day", "relative": "since the start"}
 
 
-def chart_heading(frame: Frame, state: ChartState) -> str:
-    """Metrics, behaviors, and how they are drawn."""
+def chart_heading(frame: Frame, state: ChartState, width: int) -> str:
+    """Metrics, behaviors, and how they are drawn; what is so by default first goes where `width` cells have no room."""
     titles = [metric_title(tag) for tag in state.metrics]
     shown = " + ".join(titles[:2]) + (f" + {len(titles) - 2} more" if len(titles) > 2 else "")
     whose = f"{len(frame.view.behaviors)} behaviors" if _is_overlay(frame, state) else ""
     if not whose and frame.behavior is not None:
         whose = fit(safe_text(frame.behavior.name), NAME_WIDTH, frame.glyphs.ellipsis)
     smooth = f"smooth {state.smoothing:g}" if state.smoothing > 0 else "not smoothed"
-    parts = [shown, whose, AXES[state.x_axis], smooth, state.y_words(), window_words(state)]
-    return f" {frame.glyphs.dot} ".join(part for part in parts if part)
+    rest = [state.y_words(), window_words(state)]
+    for how in ([AXES[state.x_axis], smooth], [smooth] if state.x_axis == "steps" else [AXES[state.x_axis]], []):
+        heading = f" {frame.glyphs.dot} ".join(part for part in (shown, whose, *how, *rest) if part)
+        if num_cells(heading) <= width:
+            break
+    return heading
 
 
 def _is_overlay(frame: Frame, state: ChartState) -> bool:

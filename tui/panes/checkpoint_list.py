@@ -30,7 +30,8 @@ class CheckpointList(ListPane):
     def heading(self, frame: Frame) -> str:
         """Whose they are and how many."""
         name = safe_text(frame.behavior.name) if frame.behavior else "no behavior yet"
-        return f"Checkpoints of {name} {len(_checkpoints(frame)) or ''}".rstrip()
+        number_of = len(_checkpoints(frame))
+        return f"Checkpoints of {name}" + (f" {frame.glyphs.dot} {number_of}" if number_of else "")
 
     def header(self, frame: Frame, width: int) -> Line:
         """The columns of `_row`."""

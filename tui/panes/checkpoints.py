@@ -30,8 +30,8 @@ class CheckpointsPane(ListPane):
         behavior = frame.behavior
         if behavior is None or not behavior.checkpoints:
             return "Checkpoints"
-        whose = f" {frame.glyphs.dot} {safe_text(behavior.name)}" if len(frame.view.behaviors) > 1 else ""
-        return f"Checkpoints {len(behavior.checkpoints)}{whose}"
+        whose = f" of {safe_text(behavior.name)}" if len(frame.view.behaviors) > 1 else ""
+        return f"Checkpoints{whose} {frame.glyphs.dot} {len(behavior.checkpoints)}"
 
     def empty(self, frame: Frame) -> str:
         """How to come by one."""

@@ -44,7 +44,8 @@ class LessonList(ListPane):
 
     def heading(self, frame: Frame) -> str:
         """How many there are."""
-        return f"Environment parameters {len(frame.view.parameters) or ''}".rstrip()
+        number_of = len(frame.view.parameters)
+        return "Environment parameters" + (f" {frame.glyphs.dot} {number_of}" if number_of else "")
 
     def header(self, frame: Frame, width: int) -> Line:
         """The columns of `_row`."""

@@ -24,6 +24,7 @@ KINDS = {"WARNING": "WARN"}  # of the log; the rest are short already
 LEVEL_WORDS = {"debug": "everything", "info": "info and above", "warning": "warnings and errors", "error": "errors"}
 Selection: TypeAlias = tuple[LogLevel, str | None]  # lowest level, and the only behavior; None: all
 Subject: TypeAlias = tuple[str, int | None]  # behavior and step
+SHORTEST_SOURCE = 5  # cells of the names in the lines
 SMALLEST_WITH_BAR = 4  # lines of a list that has room to say how many are below
 MOST_ROWS = 12  # of one warning or error in the list of them: a traceback does not push out all others
 
@@ -42,6 +43,7 @@ class LogList(BlocksPane):
         super().__init__()
         self._lowest = lowest
         self._selection: Selection | None = None
+        self._longest = 0  # cells of the names that the lines have
         self._kept: dict[str, Entry] = {}  # by the line's number
         self._saved: dict[Subject, tuple[str, LogLine]] = {}  # the lines of checkpoints with their numbers
         self._newest = 0  # number of the newest line among them
@@ -89,8 +91,9 @@ class LogList(BlocksPane):
     def _lines_of_log(self, frame: Frame) -> list[Entry]:
         """Entries of lines that were there before are kept: a thousand new ones take some milliseconds."""
         log, newest, selection = frame.view.log, frame.view.num_logged, self._selection_of(frame)
-        if selection != self._selection or newest < self._newest:
-            self._selection, self._newest = selection, 0
+        longest = longest_source(frame)
+        if (selection, longest) != (self._selection, self._longest) or newest < self._newest:
+            self._selection, self._longest, self._newest = selection, longest, 0
             self._kept, self._saved = {}, {}
         if newest > self._newest:
             oldest = newest - len(log) + 1
@@ -104,7 +107,7 @@ class LogList(BlocksPane):
         return self._selected
 
     def _entry(self, key: str, entry: LogLine, glyphs: Glyphs) -> Entry:
-        return log_entry(key, entry, glyphs)
+        return log_entry(key, entry, glyphs, self._longest)
 
     def _selection_of(self, frame: Frame) -> Selection:
         return self._lowest or frame.state.log_level, only_behavior(frame)
@@ -114,7 +117,7 @@ class LogList(BlocksPane):
         subject = entry.source, entry.step
         if entry.kind == "ONNX" and entry.level == "info" and subject in self._saved:
             key, saved = self._saved[subject]
-            self._kept[key] = checkpoint_entry(key, saved, entry, glyphs)
+            self._kept[key] = checkpoint_entry(key, saved, entry, glyphs, self._longest)
             return
         self._kept[key] = self._entry(key, entry, glyphs)
         if entry.kind == "CKPT" and entry.step is not None:
@@ -157,7 +160,7 @@ class WarningsList(LogList):
             self._frame.state.cursors.pop(self.topic, None)
 
     def _entry(self, key: str, entry: LogLine, glyphs: Glyphs) -> Entry:
-        return whole_entry(key, entry, glyphs)
+        return whole_entry(key, entry, glyphs, self._longest)
 
     def _active(self, frame: Frame) -> list[Block]:
         only = only_behavior(frame)
@@ -196,39 +199,39 @@ def num_lines(number_of: int) -> str:
     return "1 line" if number_of == 1 else f"{number_of} lines"
 
 
-def checkpoint_entry(key: str, saved: LogLine, exported: LogLine, glyphs: Glyphs) -> Entry:
+def checkpoint_entry(key: str, saved: LogLine, exported: LogLine, glyphs: Glyphs, longest: int) -> Entry:
     """The line of a checkpoint that says that its policy was exported; its text has both paths."""
     words, colon, path = saved.message.partition(": ")
     both = replace(saved, message=f"{words}, ONNX{colon}{path}")
-    text = log_entry(key, saved, glyphs).text
-    return Entry(key, f"{text}\nONNX {safe_text(exported.message)}", partial(log_line, both, glyphs))
+    text = log_entry(key, saved, glyphs, longest).text
+    return Entry(key, f"{text}\nONNX {safe_text(exported.message)}", partial(log_line, both, glyphs, longest))
 
 
-def log_entry(key: str, entry: LogLine, glyphs: Glyphs) -> Entry:
+def log_entry(key: str, entry: LogLine, glyphs: Glyphs, longest: int) -> Entry:
     """One line of the log; its text is whole, also where the message has several lines."""
     words = (time_of_day(entry.time), entry.kind, entry.source, entry.message)
     text = safe_text(" ".join(word for word in words if word), multiline=True).expandtabs(4)
-    return Entry(key, text, partial(log_line, entry, glyphs))
+    return Entry(key, text, partial(log_line, entry, glyphs, longest))
 
 
-def whole_entry(key: str, entry: LogLine, glyphs: Glyphs) -> Block:
+def whole_entry(key: str, entry: LogLine, glyphs: Glyphs, longest: int) -> Block:
     """A line of the log with all of its message, wrapped in the column of messages."""
 
     def rows(width: int) -> list[str]:
         text = safe_text(entry.message, multiline=True).expandtabs(4)
-        return wrapped(text, max(2, width - _before_message(width) - 1))
+        return wrapped(text, max(2, width - _before_message(longest, width) - 1))
 
     def first(width: int) -> Line:
-        return log_line(replace(entry, message=rows(width)[0]), glyphs, width)
+        return log_line(replace(entry, message=rows(width)[0]), glyphs, longest, width)
 
     def rest(width: int) -> list[Line]:
-        indent, found = " " * _before_message(width), rows(width)
+        indent, found = " " * _before_message(longest, width), rows(width)
         more = len(found) - MOST_ROWS + 1
         if len(found) > MOST_ROWS:
             found = [*found[: MOST_ROWS - 1], f"{glyphs.ellipsis} {more} more lines; enter shows them"]
         return [line(indent, Span(row, level_tone(entry.level))) for row in found[1:]]
 
-    return Block(key, log_entry(key, entry, glyphs).text, first, rest)
+    return Block(key, log_entry(key, entry, glyphs, longest).text, first, rest)
 
 
 def warning_block(since: float, warning: WarningRaised, frame: Frame) -> Block:
@@ -249,11 +252,17 @@ def warning_block(since: float, warning: WarningRaised, frame: Frame) -> Block:
     return Block(f"active {warning.kind} {warning.behavior}", text, lambda _: first, rest)
 
 
-def log_line(entry: LogLine, glyphs: Glyphs, width: int) -> Line:
+def longest_source(frame: Frame) -> int:
+    """Cells of the longest name that lines are marked with: the run's, or a behavior's."""
+    run = [frame.view.run.run_id] if frame.view.run is not None else []
+    return max((num_cells(safe_text(name)) for name in (*run, *frame.view.behaviors)), default=0)
+
+
+def log_line(entry: LogLine, glyphs: Glyphs, longest: int, width: int) -> Line:
     """Time, kind, source and message; a path at its end is shortened from the left, or left out where the message names
-    the step of a checkpoint."""
-    source = left(safe_text(entry.source), _source_width(width), glyphs.ellipsis)
-    room = width - _before_message(width) - 1
+    the step of a checkpoint. longest: cells of the longest source, which all have if there is room."""
+    source = left(safe_text(entry.source), _source_width(longest, width), glyphs.ellipsis)
+    room = width - _before_message(longest, width) - 1
     message = safe_text(entry.message)
     if entry.step is not None and entry.level == "info" and num_cells(message) > room:
         message = message.partition(": ")[0]
@@ -268,10 +277,10 @@ def log_line(entry: LogLine, glyphs: Glyphs, width: int) -> Line:
     )
 
 
-def _source_width(width: int) -> int:
-    return 9 if width < 100 else 16
+def _source_width(longest: int, width: int) -> int:
+    return min(max(longest, SHORTEST_SOURCE), 9 if width < 100 else 16)
 
 
-def _before_message(width: int) -> int:
+def _before_message(longest: int, width: int) -> int:
     """Cells of the time, the sign with the kind, and the source."""
-    return 9 + 9 + _source_width(width) + 1
+    return 9 + 9 + _source_width(longest, width) + 1

@@ -345,7 +345,7 @@ class RunScreen(Screen[None]):
         if self.list_pane is not None and self.context.state.filters.pop(self.list_pane.topic, ""):
             self.context.redraw()
         elif self.name == "overview":
-            self.say("this is the overview; q asks how to leave")
+            self.say("esc goes back, never out; q asks how to leave")
         else:
             self.app.pop_screen()
             self.app.call_after_refresh(self.context.redraw)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 
+from rl_tui.engine.session.messages import LogLevel
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.painting import Patch
 from rl_tui.tui.keys.keymap import bindings
@@ -23,7 +24,7 @@ SMALLEST_CHART = (24, 6)
 
 
 class BehaviorLog(LogList):
-    """The lines of the log about the selected behavior, at any level."""
+    """The lines of the log about the selected behavior; those for debugging only where the log has them, too."""
 
     topic = "happened"
     cursor_width = 1
@@ -37,7 +38,8 @@ class BehaviorLog(LogList):
         return "no line yet"
 
     def _selection_of(self, frame: Frame) -> Selection:
-        return "debug", frame.behavior.name if frame.behavior else None
+        lowest: LogLevel = "debug" if frame.state.log_level == "debug" else "info"
+        return lowest, frame.behavior.name if frame.behavior else None
 
 
 class DetailScreen(ChartActions):

@@ -17,7 +17,7 @@ from rl_tui.tui.panes.detail import DetailPane
 from rl_tui.tui.panes.devices import DevicesPane
 from rl_tui.tui.panes.environments import NoticePane, has_only_notice
 from rl_tui.tui.panes.histogram import HistogramPane
-from rl_tui.tui.panes.log_list import LogList
+from rl_tui.tui.panes.log_list import LEVEL_WORDS, LogList
 from rl_tui.tui.panes.metric_grid import MetricGrid
 from rl_tui.tui.panes.summary import SummaryPane
 from rl_tui.tui.screens.chart_actions import ChartActions
@@ -36,7 +36,7 @@ class LogPane(LogList):
     def heading(self, frame: Frame) -> str:
         """Which lines are shown."""
         whose = f" of {safe_text(frame.behavior.name)}" if frame.state.log_is_of_selected and frame.behavior else ""
-        return f"Log{whose} {frame.glyphs.floor} {frame.state.log_level.upper()}+"
+        return f"Log{whose} {frame.glyphs.dot} {LEVEL_WORDS[frame.state.log_level]}"
 
 
 class OverviewScreen(ChartActions):

@@ -61,7 +61,7 @@ async def test_each_checkpoint_is_reported_newest_first_and_the_best_has_a_star(
         rows = [line for line in text.splitlines() if "Walker-000" in line and "path  " not in line]
         assert [row.split("k ")[0].split()[-1] for row in rows] == ["150", "100", "50.0"]
         assert ["★" in row for row in rows] == [True, False, False]
-        assert "Checkpoints of Walker 3" in text
+        assert "Checkpoints of Walker · 3" in text
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -178,7 +178,7 @@ async def test_cursor_stays_on_its_checkpoint_when_a_newer_one_comes() -> None:
 async def test_other_behavior_has_its_own_checkpoints() -> None:
     async with Driven(several().view(), opened="checkpoints") as screen:
         text = await screen.press("2")
-        assert "Checkpoints of Crawler 3" in text
+        assert "Checkpoints of Crawler · 3" in text
         assert "Walker-000" not in text
 
 

@@ -7,6 +7,7 @@ import pytest
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     EnvironmentFailed,
+    LogEmitted,
     ProgressReported,
     StepsAwaited,
     WorkerFailed,
@@ -139,13 +140,18 @@ async def test_arrows_select_another_behavior_where_there_is_nothing_to_scroll()
         assert "Log of Walker" in await overview.press("up")
 
 
-async def test_its_log_has_only_its_lines_and_all_levels() -> None:
-    async with Driven(scenes.healthy(3).view(), (120, 40)) as overview:
+async def test_its_log_has_only_its_lines_and_those_for_debugging_where_the_log_has_them() -> None:
+    story = scenes.healthy(3)
+    story.publish(LogEmitted("debug", "Walker", "a debug line"), after=1)
+    async with Driven(story.view(), (120, 40)) as overview:
         overview.app.context.state.log_level = "error"
         text = (await overview.press("enter")).split("Log of Walker")[1]
         assert "CKPT" in text
         assert "Hopper" not in text
         assert "keep_checkpoints" not in text
+        assert "a debug line" not in text
+        overview.app.context.state.log_level = "debug"
+        assert "a debug line" in await overview.text()
 
 
 async def test_page_of_a_run_without_behaviors_says_so() -> None:

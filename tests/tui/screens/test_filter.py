@@ -20,7 +20,7 @@ async def test_list_follows_every_letter_and_enter_keeps_the_filter(size: tuple[
         assert "filter checkpoints: /10" in text
         assert "Walker-000150000" not in text
         text = await screen.press("0", "k", "enter")
-        assert "Checkpoints of Walker 3 /100k/" in text
+        assert "Checkpoints of Walker · 3 /100k/" in text
         assert "Walker-000100000" in text
         assert "filter checkpoints" not in text
         assert "rank 2 of 3" in await screen.press("down")

@@ -26,7 +26,7 @@ def overview_of(story: scenes.Story, size: tuple[int, int] = (120, 40), refuses:
 PANES = {
     "behaviors": ("▸ Behaviors 1/2", "detail"),
     "chart": ("▸ Return", "chart"),
-    "checkpoints": ("▸ Checkpoints 3", "checkpoints"),
+    "checkpoints": ("▸ Checkpoints of Walker · 3", "checkpoints"),
     "devices": ("▸ Devices", "devices"),
     "log": ("▸ Log", "log"),
 }
@@ -110,14 +110,14 @@ async def test_click_gives_a_pane_the_keys() -> None:
 async def test_log_shows_the_chosen_level_and_behavior_and_says_so() -> None:
     async with overview_of(scenes.eventful()) as overview:
         state = overview.app.context.state
-        assert "Log ─ INFO+" in await overview.text()
+        assert "Log · info and above" in await overview.text()
         state.log_level = "warning"
         text = await overview.text()
-        assert "Log ─ WARNING+" in text
+        assert "Log · warnings and errors" in text
         assert "lower rate after" not in text
         state.log_level, state.log_is_of_selected = "info", True
         text = await overview.text()
-        assert "Log of Walker ─ INFO+" in text
+        assert "Log of Walker · info and above" in text
         assert "disk full" not in text.split("Log of Walker")[1]
 
 
