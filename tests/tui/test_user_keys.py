@@ -65,11 +65,15 @@ def test_keys_may_be_spelled_as_one_likes(tmp_path: Path, line: str, keys: tuple
         ("pause: {a: b}", "pause: must be a key or a list of keys"),
         ("pause: [[a]]", "pause: must be a key or a list of keys"),
         ("quit-anywhere: Q", "must not be a character, since the command works while text is typed"),
-        ("pause: c", "pause: c is already the key of checkpoint there"),
-        ("row-up: p", "row-up: p is already the key of pause there"),
+        ("pause: c", "pause: c is already the key of checkpoint"),
+        ("row-up: p", "row-up: p is already the key of pause"),
         ("keep-filter: k", "must not be a character"),
-        ("yes: escape", "yes: escape is already the key of no there"),
-        ("interrupt: escape", "interrupt: escape is already the key of back there"),
+        ("yes: escape", "yes: esc is already the key of no"),
+        ("interrupt: escape", "interrupt: esc is already the key of back"),
+        (
+            "group: b",
+            "b is already the key of all-behaviors on the screen comparison; group keeps J. To use b, give all-be",
+        ),
     ],
 )
 def test_an_invalid_entry_is_reported_and_the_default_stays(tmp_path: Path, line: str, words: str) -> None:
@@ -139,6 +143,7 @@ def test_the_keys_of_former_versions_may_be_given_back(tmp_path: Path) -> None:
         "resume-run": "R", "lesson-next": "+", "lesson-before": "-",
     }  # fmt: skip
     found = written(tmp_path, "".join(f"{id}: '{key}'\n" for id, key in lines.items()))
+    assert all(" keeps " in problem and ". To use " in problem for problem in found.problems)
     # v is watch, which works everywhere; b is behaviors in a comparison, where runs are grouped, too
     assert set(found.chosen) == set(lines) - {"log-level", "compare-config", "group"}
     assert len(found.problems) == 3
@@ -212,8 +217,8 @@ async def test_keys_of_vi_move_in_lists_and_what_they_took_is_elsewhere(tmp_path
         ("keys: emacs", ":1: keys: must be vi, got emacs"),
         ("keys: [vi, emacs]", ":1: keys: must be vi, got vi, emacs"),
         ("keys: vi\nkeys: vi", ":2: keys: is given twice; the first one is used"),
-        ("keys: vi\npause: K", ":2: pause: K is already the key of checkpoints there"),
-        ("pause: j\nkeys: vi", ":1: pause: j is already the key of next there"),
+        ("keys: vi\npause: K", ":2: pause: K is already the key of checkpoints"),
+        ("pause: j\nkeys: vi", ":1: pause: j is already the key of next"),
     ],
 )
 def test_errors_next_to_a_style_are_reported_with_their_line(tmp_path: Path, text: str, words: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rl_tui.tui.keys.keymap import FORMER, STYLES, Key, Keymap, Place
+from rl_tui.tui.keys.keymap import FORMER, STYLES, Key, Keymap, Place, shown_keys
 from rl_tui.tui.textual_private import ANSI_SEQUENCES_KEYS, key_of
 
 EVERYWHERE: tuple[Place, ...] = ("run",)
@@ -198,7 +198,18 @@ def _without_conflicts(kept: dict[str, Entry], keymap: Keymap) -> list[tuple[int
             return problems
         entry, other, key = found
         del kept[entry.command]
-        problems.append((entry.line, f"{entry.command}: {key} is already the key of {other.id} there"))
+        problems.append((entry.line, _conflict_words(keymap.of_id(entry.command), other, key)))
+
+
+def _conflict_words(mine: Key, other: Key, key: str) -> str:
+    """Whose key it is and where, which key the command keeps, and what to change."""
+    both = [place for place in mine.places if place in other.places and place not in (*TYPING, *SHARED)]
+    where = f" on the screen {' and '.join(both)}" if both else ""
+    shown = shown_keys([key])
+    return (
+        f"{mine.id}: {shown} is already the key of {other.id}{where}; {mine.id} keeps {mine.shown}. "
+        f"To use {shown}, give {other.id} another key"
+    )
 
 
 def _conflicts(table: Keymap, defaults: Keymap) -> Iterator[tuple[Key, Key, str]]:

@@ -10,6 +10,7 @@ from textual import events
 from rl_tui.tui.drawing.lines import Line, Span, line
 from rl_tui.tui.keys.keymap import Key, Place
 from rl_tui.tui.panes.base import Frame, Pane
+from rl_tui.tui.runs.browsing import is_of_no_run
 
 FIRST = 2  # ranks up to this one, quit, help and back, stand first on every screen
 
@@ -119,4 +120,10 @@ def keys_with_use(frame: Frame, places: Sequence[Place]) -> list[Key]:
         and (key.id != "back" or "overview" not in places)
         and (key.id != "lessons" or frame.view.parameters)
         and (key.id != "watch" or frame.can_watch)
+        and (not is_of_no_run(frame.view) or works_without_run(key))
     ]
+
+
+def works_without_run(key: Key) -> bool:
+    """Whether the command does something on a screen without a run, which shows the runs of a folder."""
+    return key.id != "freeze" and (not key.action.startswith("open_screen") or key.id == "runs")

@@ -17,6 +17,8 @@ from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.text import left
 from rl_tui.tui.drawing.themes import THEMES
 from rl_tui.tui.keys.keymap import Key, Place
+from rl_tui.tui.panes.keys_line import works_without_run
+from rl_tui.tui.runs.browsing import is_of_no_run
 from rl_tui.tui.screens.context import Context
 from rl_tui.tui.textual_private import PagingPalette
 
@@ -95,6 +97,8 @@ def is_useful(key: Key, context: Context) -> bool:
     """Whether the run is in a state, and of a size, in which the command does something."""
     selected = context.controls.selected
     if key.id == "watch" and (selected is None or context.watching.why_not(selected.name)):
+        return False
+    if is_of_no_run(context.view) and not works_without_run(key):
         return False
     has_run = not context.controls.why_not()
     has_several = len(context.view.behaviors) > 1
