@@ -219,6 +219,7 @@ def _behavior_started(_view: RunView, behavior: BehaviorView, event: BehaviorSta
     behavior.replay_steps, behavior.replay_bytes = event.replay_steps, event.replay_bytes
     behavior.first_update_step = event.first_update_step
     behavior.headline_metrics = event.headline_metrics
+    behavior.reward_threshold = event.reward_threshold
 
 
 def _rolled_back(view: RunView, behavior: BehaviorView, event: BehaviorRolledBack, time: float) -> None:

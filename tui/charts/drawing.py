@@ -22,6 +22,10 @@ ASCII_LINES = "*+ox#@%&"
 DASHES = ((1, 0), (2, 2), (5, 3), (1, 2), (4, 1), (8, 4))  # dot columns drawn and left out, in turn
 CELLS_TO_A_POINT = 3  # on average at least, or signs would hide the line between them
 BAND_DOTS = (0x21, 0x0C)  # two of a cell's eight dots, so that the line stands out, and others for the next curve
+# Without color bands differ by their texture, given for even and odd columns of cells: sparse dots, upright bars, short
+# dashes, single dots, and last dense dots, in which a line is hard to see.
+TEXTURES = ((0x21, 0x21), (0x47, 0x00), (0x09, 0x00), (0x02, 0x00), (0xA5, 0xA5))
+ASCII_BANDS = ".:'-,"
 Scales: TypeAlias = dict[str, Scale]  # by metric
 BLANK, SPREAD, FIRST_CURVE = 0, 1, 2  # what a cell belongs to
 
@@ -96,7 +100,7 @@ def _plot(drawn: Sequence[Sampled], by_metric: Scales, width: int, height: int, 
     columns, rows = style.dots
     shows_spread = style.shows_spread and has_one_line(each.curve for each in drawn)
     codes, owners = np.zeros((height, width), np.uint8), np.zeros((height, width), np.uint8)
-    _draw_bands(codes, owners, drawn, by_metric, style)
+    band_signs = _draw_bands(codes, owners, drawn, by_metric, style)
     for at in reversed(range(len(drawn))):
         each = drawn[at]
         scale = by_metric.get(each.curve.metric)
@@ -118,12 +122,24 @@ def _plot(drawn: Sequence[Sampled], by_metric: Scales, width: int, height: int, 
         shown = own > 0
         codes = np.where(shown, np.where(owners >= FIRST_CURVE, codes | own, own), codes)
         owners[shown] = FIRST_CURVE + at
-    return Plot(_chars(codes, owners, style), owners)
+    chars = _chars(codes, owners, style)
+    return Plot(np.where((owners == SPREAD) & (band_signs > 0), band_signs, chars).astype(np.uint32), owners)
 
 
-def _draw_bands(codes: Codes, owners: Codes, drawn: Sequence[Sampled], by_metric: Scales, style: ChartStyle) -> None:
-    """Sparse dots between low and high of the curves that are bands; where two lie over each other both show."""
-    height = len(codes)
+def band_dots(at: int, style: ChartStyle) -> tuple[int, int]:
+    """The dots of a band's cells of braille in even and in odd columns. at: the place of its curve in the figure."""
+    dots = BAND_DOTS[at % len(BAND_DOTS)]
+    return (dots, dots) if style.has_color else TEXTURES[at % len(TEXTURES)]
+
+
+def _draw_bands(codes: Codes, owners: Codes, drawn: Sequence[Sampled], by_metric: Scales, style: ChartStyle) -> Points:
+    """Sparse dots between low and high of the curves that are bands; where two lie over each other both show.
+
+    Returns the signs that stand for them where there is no braille, u32[R, C], else 0.
+    """
+    height, width = codes.shape
+    signs = np.zeros((height, width), np.uint32)
+    is_odd = np.arange(width) % 2 == 1
     for at in reversed(range(len(drawn))):
         each, scale = drawn[at], by_metric.get(drawn[at].curve.metric)
         if not each.curve.is_band or scale is None:
@@ -131,10 +147,15 @@ def _draw_bands(codes: Codes, owners: Codes, drawn: Sequence[Sampled], by_metric
         low, high = scale.places(each.spread.low), scale.places(each.spread.high)
         area = _codes(bars(low, high, scale.y_range, height * style.dots[1]), height, style)
         if style.glyphs.braille:
-            area &= BAND_DOTS[at % len(BAND_DOTS)]
+            even, odd = band_dots(at, style)
+            area &= np.where(is_odd, odd, even).astype(np.uint8)
         shown = area > 0
         codes[shown] |= area[shown]
         owners[shown] = FIRST_CURVE + at if style.glyphs.braille else SPREAD
+        if not style.glyphs.braille:
+            shown &= (signs == 0) | is_odd  # where two lie over each other, their signs alternate
+            signs[shown] = ord(ASCII_BANDS[at % len(ASCII_BANDS)])
+    return signs
 
 
 def _codes(dots: Bars, num_rows: int, style: ChartStyle) -> Codes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rl_tui.tui.charts.arrays import np
+from rl_tui.tui.charts.arrays import Floats, np
 from rl_tui.tui.charts.curve import Curve
 from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.charts.smoothing import smooth_line
@@ -38,6 +38,16 @@ def headline(figure: Figure, curve: Curve) -> Headline | None:
         return None
     highest_at = float(xs[in_sight & np.isfinite(high)][int(highs.argmax())])
     return Headline(float(means[in_sight][-1]), float(lows.min()), float(highs.max()), highest_at)
+
+
+def drawn_line(figure: Figure, curve: Curve) -> tuple[Floats, Floats]:
+    """(xs f64[P], values f64[P]): what is visible of one of the figure's curves and finite, as it is drawn."""
+    start, end = figure.viewport.shown
+    xs, values = curve.xs, curve.mean
+    if is_smoothed(figure, curve) and not curve.is_band:
+        xs, values = smooth_line(curve.within(figure.viewport.shown), figure.viewport.shown, figure.smoothing)
+    in_sight = (xs >= start) & (xs <= end) & np.isfinite(values)
+    return xs[in_sight], values[in_sight]
 
 
 def is_smoothed(figure: Figure, curve: Curve) -> bool:

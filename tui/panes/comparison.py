@@ -16,8 +16,9 @@ from rl_tui.tui.charts.line_sample import SAMPLE_CELLS, line_sample
 from rl_tui.tui.charts.metrics import metric_title
 from rl_tui.tui.charts.run_figure import LABELS
 from rl_tui.tui.charts.state import ChartState
+from rl_tui.tui.charts.threshold import Threshold, first_at, threshold_of
 from rl_tui.tui.charts.x_axis import x_label
-from rl_tui.tui.drawing.lines import SERIES, Line, Span, centered, flush, line
+from rl_tui.tui.drawing.lines import SERIES, Line, Span, cells, centered, flush, line
 from rl_tui.tui.drawing.text import count, left, num_cells, number, right
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.chart import ChartPane, CurvesPane
@@ -26,6 +27,7 @@ from rl_tui.tui.runs.comparing import ComparedItem, Comparison
 
 STEPS_WIDTH, FIGURE_WIDTH = 7, 9  # cells of columns
 SHORTEST_NAME, LONGEST_NAME = 10, 40
+ENDLESS = 10_000  # cells, more than any line has
 INDENT = " " * (SAMPLE_CELLS + 4)  # of what is said of a run below its line
 
 
@@ -112,7 +114,9 @@ class ComparisonLegend(Pane):
         curve = next((each for each in figure.curves if each.metric == state.metrics[0]), None) if figure else None
         kind = f" {kind_of(figure, curve)}" if figure is not None and curve is not None else ""
         kind += f" {state.smoothing:g}" if kind.strip() == "smoothed" else ""
-        return f"{metric_title(state.metrics[0])}{kind}"
+        threshold = self._threshold(frame)
+        to = f" {frame.glyphs.dot} to {number(threshold.value)}: {threshold.words}" if threshold is not None else ""
+        return f"{metric_title(state.metrics[0])}{kind}{to}"
 
     def wanted_height(self, frame: Frame, width: int) -> int:
         """A line for each, below the header, and one for what is to be said of it."""
@@ -127,7 +131,8 @@ class ComparisonLegend(Pane):
         figure = self._chart.figure(frame)
         below = self._below(figure, state)
         names = [*(each.name for each in shown), *(item.name for item in self._comparison.items)]
-        name_width, titles = _columns(names, state, below is not None, width)
+        threshold = self._threshold(frame)
+        name_width, titles = _columns(names, state, below is not None, threshold, width)
         style = ChartStyle(frame.glyphs, frame.has_color)
         heads = "".join(right(title, _cells(title)) for title in titles)
         rows = [line(Span(" " * (SAMPLE_CELLS + 4) + left("run", name_width) + heads, "dim"))]
@@ -136,17 +141,30 @@ class ComparisonLegend(Pane):
             rows += [] if mine else [_unread(item, name_width, frame)]
             for each in mine:
                 curve, point = curve_of(each, figure, state), (below or {}).get((each.label, each.dash))
-                at = figure.curves.index(curve) if figure is not None and curve is not None else None
-                sample = line_sample(at, each.dash, style) if at is not None else " " * SAMPLE_CELLS
+                sample = " " * SAMPLE_CELLS
+                if figure is not None and curve is not None:
+                    sample = line_sample(figure.curves.index(curve), each.dash, style, is_band=curve.is_band)
                 name = left(safe_text(each.name), name_width, frame.glyphs.ellipsis)
-                figures = _figures(each, figure, state, point)
-                cells = [figures.get(title.split(" ")[0], Span("")) for title in titles[1:]]
+                figures = _figures(each, figure, state, point, threshold)
+                found = [figures.get(title.split(" ")[0], Span("")) for title in titles[1:]]
                 columns = [Span(right(cell.text, _cells(title)), cell.tone)
-                           for cell, title in zip(cells, titles[1:], strict=True)]  # fmt: skip
+                           for cell, title in zip(found, titles[1:], strict=True)]  # fmt: skip
                 rows.append(line(Span(f" {sample} {each.label} {name}", each.tone), _steps(each), *columns))
                 rows += [_of_group(each, item, figure, state, point)] if each.is_group and not item.problem else []
                 rows += [_problem(item, frame)] if item.problem else []
         return rows
+
+    def wanted_width(self, frame: Frame) -> int:
+        """Cells in which nothing is cut."""
+        return max(num_cells(self.heading(frame)) + 4, *(cells(row) for row in self.lines(frame, ENDLESS, 0)))
+
+    def _threshold(self, frame: Frame) -> Threshold | None:
+        """What the curves of the first metric are to reach."""
+        figure, members = self._chart.figure(frame), [m for each in self._chart.compared(frame) for m in each.members]
+        if figure is None:
+            return None
+        metric = self._chart.chart_state(frame).metrics[0]
+        return threshold_of(figure, metric, [member.behavior.reward_threshold for member in members])
 
     def _below(self, figure: Figure | None, state: ChartState) -> dict[tuple[str, int], CrosshairPoint] | None:
         """What lies below the crosshair, by label and dash; None without one."""
@@ -205,9 +223,12 @@ def _problem(item: ComparedItem, frame: Frame) -> Line:
     return line(Span(f"{INDENT}{frame.glyphs.warning} {item.problem}", "warning"))
 
 
-def _columns(names: Sequence[str], state: ChartState, has_crosshair: bool, width: int) -> tuple[int, list[str]]:
+def _columns(
+    names: Sequence[str], state: ChartState, has_crosshair: bool, threshold: Threshold | None, width: int
+) -> tuple[int, list[str]]:
     """Cells of a name, and the titles of the columns behind it, as many as fit."""
-    titles = ["steps", "last", "highest", "reached"]
+    to = [f"to {number(threshold.value)}"] if threshold is not None else []
+    titles = ["steps", "last", *to, "highest", "reached"]
     if has_crosshair and state.crosshair is not None:
         titles.insert(1, f"at {x_label(state.crosshair, state.x_axis, max(1.0, state.crosshair / 1000))}")
     while len(titles) > 2 and width - _room(titles) < SHORTEST_NAME:
@@ -225,21 +246,29 @@ def _cells(title: str) -> int:
     return STEPS_WIDTH if title == "steps" else max(FIGURE_WIDTH, len(title) + 2)
 
 
-def _figures(each: Compared, figure: Figure | None, state: ChartState, below: CrosshairPoint | None) -> dict[str, Span]:
+def _figures(
+    each: Compared, figure: Figure | None, state: ChartState, below: CrosshairPoint | None, threshold: Threshold | None
+) -> dict[str, Span]:
     """By the titles of columns: what its curve of the first metric is below the crosshair, last, highest, and where it
-    first was; of a group's those of the mean."""
+    first was; before that, where it first reached the threshold; of a group's those of the mean."""
     curve = curve_of(each, figure, state)
     if figure is None or curve is None:
         words = "not drawn" if each.curves(state.metrics[0], state) else "no value"
         return {"last": Span(words, "dim")}
     found = headline(figure, curve)
-    reached = x_label(found.highest_at, state.x_axis, max(1.0, found.highest_at / 100)) if found is not None else "-"
+    reached = _place(found.highest_at if found is not None else None, state)
+    first = first_at(figure, curve, threshold.value) if threshold is not None else None
     return {
         "at": Span(number(below.drawn) if below is not None else "no value", "accent" if below is not None else "dim"),
         "last": Span(number(found and found.last), "strong"),
+        "to": Span(_place(first, state), "text" if first is not None else "dim"),
         "highest": Span(number(found and found.highest)),
         "reached": Span(reached, "dim"),
     }
+
+
+def _place(x: float | None, state: ChartState) -> str:
+    return "-" if x is None else x_label(x, state.x_axis, max(1.0, x / 100))
 
 
 def curve_of(each: Compared, figure: Figure | None, state: ChartState) -> Curve | None:

@@ -69,6 +69,14 @@ class ComparisonSettings(ListPane):
             for at, (name, values) in enumerate(table)
         ]
 
+    def wanted_width(self, frame: Frame) -> int:
+        """Cells for whole names of settings and every column; what is said where there is none."""
+        shown, table = self._table(frame)
+        if not table:
+            return num_cells(self.empty(frame)) + 2
+        names = max(len("setting"), *(num_cells(name) for name, _ in table))
+        return self.cursor_width + names + sum(GAP + cells for cells in _needed(shown, table))
+
     def _table(self, frame: Frame) -> tuple[Sequence[Compared], list[tuple[str, list[str]]]]:
         """What is compared, and for each setting its name and its value in each of them."""
         items = {item.number: item for item in self._comparison.items}
@@ -93,11 +101,15 @@ def _widths(shown: Sequence[Compared], table: Sequence[tuple[str, Sequence[str]]
     """Cells of the names, and of each column without its gap: as much as it needs, or an equal share."""
     name_width = min(max(len("setting"), *(num_cells(name) for name, _ in table)), max(10, width // 3))
     share = max(1, (width - name_width) // len(shown) - GAP)
-    needed = [
+    return name_width, [min(share, cells) for cells in _needed(shown, table)]
+
+
+def _needed(shown: Sequence[Compared], table: Sequence[tuple[str, Sequence[str]]]) -> list[int]:
+    """Cells of each column's longest value."""
+    return [
         max(min(LONGEST_VALUE, num_cells(_title(each))), *(min(LONGEST_VALUE, num_cells(row[at])) for _, row in table))
         for at, each in enumerate(shown)
     ]
-    return name_width, [min(share, cells) for cells in needed]
 
 
 def _row(

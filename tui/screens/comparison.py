@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from textual.app import ComposeResult
+from textual.containers import Container
 
 from rl_tui.tui.charts.compared_figure import Compared
 from rl_tui.tui.charts.curve import XAxis, history_curve, nearest
 from rl_tui.tui.charts.metrics import metric_order
 from rl_tui.tui.charts.state import ChartState
+from rl_tui.tui.drawing.painting import Patch
 from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.comparison import ComparisonChart, ComparisonLegend, compared
 from rl_tui.tui.panes.comparison_settings import ComparisonSettings
 from rl_tui.tui.runs.comparing import Comparison, RunChoice
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.chart_actions import ChartActions
 from rl_tui.tui.screens.context import Context
+
+BORDERS = 2  # cells, of one table
+NARROWEST = 100  # cells of a screen whose panes have borders
+HIGHEST = 0.3  # of the screen, for settings beside the legend; the chart needs the rest
 
 
 class ComparisonScreen(ChartActions):
@@ -39,12 +46,31 @@ class ComparisonScreen(ChartActions):
             y_ranges=dict(looked_at.y_ranges),
         )
         self._curves = ComparisonChart(self.comparison, self._chart)
+        self._legend = ComparisonLegend(self.comparison, self._curves)
+        self._settings = ComparisonSettings(self.comparison, self._curves)
+        self._tables = Container(id="tables")
 
     def body(self) -> ComposeResult:
         """The chart, a line on each run, and in what their settings differ."""
         yield self._curves
-        yield ComparisonLegend(self.comparison, self._curves)
-        yield ComparisonSettings(self.comparison, self._curves)
+        with self._tables:
+            yield self._legend
+            yield self._settings
+
+    def draw(self, frame: Frame) -> list[Patch]:
+        """As every screen; the tables stand side by side, equally high, where nothing of either is cut by that."""
+        width = self._legend.wanted_width(frame) + 1  # a blank before the border
+        is_beside = width + self._settings.wanted_width(frame) + 2 * BORDERS <= self.size.width >= NARROWEST
+        if is_beside:
+            least, most = (pane.wanted_height(frame, width) for pane in (self._legend, self._settings))
+            self._tables.styles.height = BORDERS + max(least, min(most, int(HIGHEST * self.size.height)))
+            self._legend.styles.width = width + BORDERS
+        else:
+            self._tables.styles.height = self._legend.styles.width = None
+        if is_beside != self.has_class("-beside"):
+            self.set_class(is_beside, "-beside")
+            self.call_after_refresh(self.context.redraw)
+        return super().draw(frame)
 
     def on_mount(self) -> None:
         """Reading begins."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -20,6 +20,7 @@ from rl_tui.tui.charts.axes import nice_step, step_range, ticks, value_range
 from rl_tui.tui.charts.curve import Curve, history_curve, plain_curve
 from rl_tui.tui.charts.drawing import ASCII_LINES, ChartStyle, draw, sample_for
 from rl_tui.tui.charts.figure import Figure, Mark, Samples, crosshair_points, sample
+from rl_tui.tui.charts.line_sample import line_sample
 from rl_tui.tui.charts.outside import outside
 from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.charts.raster import BRAILLE, bars, braille_codes, dot_rows, filled
@@ -29,7 +30,7 @@ from rl_tui.tui.charts.window import Viewport
 from rl_tui.tui.charts.x_axis import full_range, step_label, x_ticks
 from rl_tui.tui.charts.y_range import range_text, typed_range
 from rl_tui.tui.charts.y_ticks import Rows, even_ticks, tick_labels
-from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
+from rl_tui.tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from rl_tui.tui.drawing.lines import Line, cells
 from rl_tui.tui.panes.crosshair_words import copied, cross_words
 
@@ -595,3 +596,25 @@ def test_crosshair_stands_where_it_is_pointed() -> None:
 def test_bar_shows_only_zero_to_one() -> None:
     filled_cells = [bar(share, 10, ASCII, "accent")[0].text.count("#") for share in (-1.0, 0.5, 2.0, float("nan"))]
     assert filled_cells == [0, 5, 10, 0]
+
+
+@pytest.mark.parametrize("glyphs", [UNICODE, ASCII])
+def test_without_color_every_band_has_a_texture_of_its_own(glyphs: Glyphs) -> None:
+    xs = np.linspace(0.0, 100.0, 400)
+    style = ChartStyle(glyphs, has_color=False)
+
+    def rows(heights: Sequence[float]) -> list[str]:
+        curves = [plain_curve(xs, np.full(400, y)) for y in heights]
+        bands = [replace(each, low=each.mean - 9, high=each.mean + 9, is_band=True) for each in curves]
+        return text_of(draw(figure(*bands), 80, 30, style))
+
+    drawn = rows([30.0 * at for at in range(5)])
+    textures = {drawn[row][20:40] for row in (25, 19, 15, 9, 3)}  # of each band a row without its line
+    assert len(textures) == 5, drawn
+    samples = [line_sample(at, 0, style, is_band=True) for at in range(5)]
+    assert len(set(samples)) == 5
+    over = "".join(rows([0.0, 0.0]))
+    if glyphs is ASCII:  # both show where they lie over each other
+        assert ".:.:" in over or ":.:." in over
+    else:
+        assert "\u2867\u2821" in over  # bars through sparse dots

@@ -15,6 +15,8 @@ from rl_tui.engine.session.messages import Envelope, EpisodesFinished, ProgressR
 from rl_tui.engine.session.summaries import RunSummary
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
+from rl_tui.tui.charts.threshold import first_at
+from rl_tui.tui.runs.browsing import no_view
 from rl_tui.tui.runs.comparing import Comparison, RunChoice
 from rl_tui.tui.runs.groups import SEED
 from rl_tui.tui.screens.comparison import ComparisonScreen
@@ -66,10 +68,56 @@ async def test_comparison_with_the_crosshair_and_without_color_or_unicode(tmp_pa
 async def test_every_run_has_a_line_with_its_figures(size: tuple[int, int], tmp_path: Path) -> None:
     async with Open(some_runs(tmp_path), "bold", "cut-short", size=size) as screen:
         text = await screen.settled()
-        assert re.search(r"1 bold +100k +424\.5 +424\.5", text)
+        assert re.search(r"1 bold +100k +424\.5 +\S+ +424\.5", text)
         assert re.search(r"2 cut-short +100k +-118\.2 ", text)
         assert re.search(r"learning_rate +0\.001 +0\.0003", text)
         assert "batch_size" not in text  # they agree on it
+
+
+@pytest.mark.parametrize(("size", "is_beside"), [((200, 60), True), ((100, 40), False), ((80, 24), False)])
+async def test_tables_stand_side_by_side_where_both_fit(tmp_path: Path, size: tuple[int, int], is_beside: bool) -> None:
+    async with Open(some_runs(tmp_path), "bold", "cut-short", size=size) as screen:
+        await screen.settled()
+        rows = (await screen.text()).splitlines()
+        (row,) = [row for row in rows if "Return smoothed" in row]
+        assert ("Settings that differ" in row) == is_beside
+        assert any("learning_rate" in row for row in rows)
+        both_end = [row for row in rows if row.startswith("╰") and row.count("╯") == 2]
+        assert len(both_end) == int(is_beside)
+
+
+async def test_steps_to_a_threshold_are_those_of_the_curve_as_it_is_drawn(tmp_path: Path) -> None:
+    async with Open(some_runs(tmp_path), "bold", "cut-short", size=(120, 40)) as screen:
+        text = await screen.settled()
+        found = re.search(r"Return smoothed 0\.6 · to (\S+): 90% of lowest to highest", text)
+        assert found is not None
+        assert f"to {found[1]} " in text
+        assert re.search(r"2 cut-short +100k +\S+ +- ", text), "it never is that high"
+        figure = screen.comparison._curves.drawn()
+        assert figure is not None
+        first = first_at(figure, figure.curves[0], float(found[1]))
+        assert first is not None
+        row = re.search(r"1 bold +100k +\S+ +(\S+)k ", text)
+        assert row is not None
+        assert float(row[1]) == pytest.approx(first / 1000, abs=0.1)
+        assert "· to " not in await screen.press("m"), "entropy has nothing to reach"
+        await screen.press("m")
+        for run in screen.comparison.comparison.runs.values():
+            for behavior in run.view.behaviors.values() if run.view is not None else ():
+                behavior.reward_threshold = 300.0
+        screen.app.context.redraw()
+        assert "to 300.0: solved" in await screen.press("s")
+
+
+@pytest.mark.parametrize("has_run", [True, False])
+async def test_keys_of_screens_that_need_a_run_are_offered_only_with_one(tmp_path: Path, has_run: bool) -> None:
+    view = scenes.healthy(2).view() if has_run else no_view()
+    async with Open(some_runs(tmp_path), "bold", "cut-short", size=(200, 60), view=view) as screen:
+        await screen.settled()
+        keys = (await screen.text()).splitlines()[-1]
+        assert all((word in keys) == has_run for word in ("f chart", "k checkpoints", "l log", "freeze view")), keys
+        assert "m metric" in keys
+        assert "group" in keys
 
 
 async def test_own_run_is_shown_as_it_goes_on(tmp_path: Path) -> None:
@@ -80,7 +128,7 @@ async def test_own_run_is_shown_as_it_goes_on(tmp_path: Path) -> None:
             ProgressReported("Walker", 222_000, 222_000, 1.0, 1),
             EpisodesFinished("Walker", 222_000, 1000, 777.0, 777.0, 777.0, 1.0),
         )
-        assert re.search(r"1 walker-ppo +222k +777\.0 +777\.0", text)
+        assert re.search(r"1 walker-ppo +222k +777\.0 +222k +777\.0", text)
 
 
 async def test_screenshot_has_a_table_of_every_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +215,7 @@ async def test_legend_shows_how_each_curve_is_drawn_where_color_does_not(
     is_ascii: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    async with Open(some_runs(tmp_path), "bold", "cut-short", "duo", size=(120, 40), is_ascii=is_ascii) as screen:
+    async with Open(some_runs(tmp_path), "bold", "cut-short", "duo", size=(80, 40), is_ascii=is_ascii) as screen:
         rows = (await screen.settled()).splitlines()
         samples = [next(row for row in rows if f" {number} {name} " in row) for number, name in
                    ((1, "bold"), (2, "cut-short"), (3, "duo"))]  # fmt: skip
