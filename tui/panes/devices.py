@@ -134,7 +134,7 @@ def machine_lines(devices: DevicesSampled, glyphs: Glyphs, width: int, history: 
         if cells(rows[-1]) + 2 + cells(part) < width:
             rows[-1] = line(*rows[-1], "  ", *part)
         else:
-            rows.append(line(" " * (NAME_WIDTH + 2), *part))
+            rows.append(line(" " * (NAME_WIDTH + 1), *part))
     return rows
 
 

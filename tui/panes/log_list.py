@@ -278,7 +278,7 @@ def log_line(entry: LogLine, glyphs: Glyphs, longest: int, width: int) -> Line:
 
 
 def _source_width(longest: int, width: int) -> int:
-    return min(max(longest, SHORTEST_SOURCE), 9 if width < 100 else 16)
+    return min(max(longest, SHORTEST_SOURCE) + 1, 9 if width < 100 else 16)  # the blank keeps names off the messages
 
 
 def _before_message(longest: int, width: int) -> int:
