@@ -154,8 +154,13 @@ def blaming(kind: str, name: str, doing: str = "") -> Iterator[None]:
 
 def refused(kind: str, name: str, problem: str) -> PluginError:
     """The error of a plug-in that is not what its kind must be; it names the package."""
+    return PluginError(f"{title(kind, name)}: {problem}")
+
+
+def title(kind: str, name: str) -> str:
+    """How messages name it: with its package, if it is installed."""
     package = package_of(kind, name)
-    return PluginError(f"{name} of {package}: {problem}" if package else f"{kind}.{name}: {problem}")
+    return f"{name} of {package}" if package else f"{kind}.{name}"
 
 
 def package_of(kind: str, name: str) -> str:

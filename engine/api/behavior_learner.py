@@ -119,7 +119,7 @@ class BehaviorLearner:
             self._require_usable()
             if kind not in ("greedy", "stochastic"):
                 raise ConfigError(f"kind: {must_be_one_of(('greedy', 'stochastic'), kind)}")
-            policy = self._bench.make_policy(self.behavior, kind == "greedy", seed_or_random(seed))
+            policy = self._learner.make_policy(kind == "greedy", seed_or_random(seed))
             values = self._learner.value_function()
             return ActingPolicy(policy, self._own.spec, self.step, is_greedy=kind == "greedy", values=values)
 

@@ -10,11 +10,9 @@ from contextlib import ExitStack
 
 from rl_tui.engine.api.plan import LearnerPlan
 from rl_tui.engine.errors import EnvironmentFailure, HookError, RlTuiError
-from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.process.tracebacks import name_and_text
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
-from rl_tui.engine.running.environments import settings_of
 from rl_tui.engine.running.hooks import HookStop
 from rl_tui.engine.running.runtime import Runtime
 from rl_tui.engine.running.threads import UiPriority
@@ -29,7 +27,7 @@ from rl_tui.engine.session.messages import (
     Stop,
 )
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.specs import Policy, Trajectories
+from rl_tui.engine.specs import Trajectories
 
 WRITE_SECONDS = 0.5  # between two times that events are written
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -136,14 +134,6 @@ class Workbench:
                 self.runtime.bus.publish(EnvironmentFailed(runner.environment, names, str(error), error.detail))
             self._fail(list(runner.behaviors.values()), error)
             raise
-
-    def make_policy(self, name: str, is_greedy: bool, seed: int) -> Policy:
-        """A policy with the newest weights."""
-        settings, behavior = settings_of(self.runtime.config, name), self.behaviors[name]
-        network = settings.network_settings.model_copy(update={"deterministic": is_greedy})
-        policy = make_policy(behavior.spec, network, settings.hyperparameters.squashes_actions, seed)
-        policy.load(behavior.learner.weights.latest.snapshot.weights)
-        return policy
 
     def carry_out(self, name: str, command: SaveCheckpoint | ExportPolicy) -> tuple[bool, str]:
         """Whether that was done, and the path of what was written, or why not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import io
 import json
@@ -14,14 +15,17 @@ import safetensors.numpy
 import torch
 from torch import Tensor
 
+from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import ExportedKind
-from rl_tui.engine.config.network import NetworkSettings
-from rl_tui.engine.errors import ExportError, PluginError
+from rl_tui.engine.errors import ExportError, NotSupportedError, PluginError
 from rl_tui.engine.export.exported_policy import ExportedPolicy
 from rl_tui.engine.export.graph_check import check_graph
 from rl_tui.engine.export.graph_names import CONSTANTS, GraphKind
 from rl_tui.engine.export.onnx_graph import OnnxGraph, graph_inputs
-from rl_tui.engine.specs import BehaviorSpec, Weights
+from rl_tui.engine.learning.actor_module import ActorModule
+from rl_tui.engine.learning.policy_copies import MakePolicy
+from rl_tui.engine.learning.policy_module import PolicyModule
+from rl_tui.engine.specs import Weights
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.disk import make_folders, write_atomically
 from rl_tui.engine.version import VERSION
@@ -42,15 +46,17 @@ class PolicyExporter:
 
     def __init__(
         self,
-        spec: BehaviorSpec,
-        network: NetworkSettings,
-        is_squashed: bool,
+        trainer_type: str,
+        module: PolicyModule,
+        make_policy: MakePolicy,
         policies: Sequence[ExportedKind] = (),
     ):
-        """is_squashed: as in `Actor`. policies: what to write in addition to the graph for Unity."""
-        self._spec = spec
-        self._network = network
-        self._is_squashed = is_squashed
+        """module: nothing is loaded, and it is used for nothing else. make_policy: of its trainer. policies: what to
+        write in addition to the graph for Unity."""
+        self._trainer_type = trainer_type
+        self._module = module
+        self._spec = module.spec
+        self._make_policy = make_policy
         self._policies = tuple(policies)
 
     def export(self, weights: Weights, step: int, folder: BehaviorFolder) -> float:
@@ -83,14 +89,17 @@ class PolicyExporter:
     def _checked(self, weights: Weights, step: int, kind: GraphKind) -> tuple[bytes, float]:
         """A graph with its metadata, and its largest difference from the policy."""
         try:
-            policy = ExportedPolicy(self._spec, self._network, self._is_squashed, weights, kind)
-            content = _graph(policy) + self._metadata(step, kind)
-        except (RuntimeError, PluginError) as error:
-            raise ExportError(f"{self._spec.name}: torch cannot export this policy: {_first_line(error)}") from error
-        try:
-            return content, check_graph(OnnxGraph(content), weights, policy)
+            with registry.blaming("trainers", self._trainer_type, "policy_module"):
+                module, reference = copy.deepcopy(self._module), self._make_policy(True)
+                module.load(weights)
+                reference.load(weights)
+                policy = ExportedPolicy(module, kind)
+                content = _graph(policy) + self._metadata(step, kind)
+                return content, check_graph(OnnxGraph(content), weights, policy, reference)
         except ExportError as error:
             raise ExportError(f"{self._spec.name}: {error}") from error
+        except (RuntimeError, NotSupportedError, PluginError) as error:
+            raise ExportError(f"{self._spec.name}: torch cannot export this policy: {_first_line(error)}") from error
 
     def _metadata(self, step: int, kind: GraphKind) -> bytes:
         """Bytes to append to a graph, which merge into it when it is read: metadata that names every observation."""
@@ -105,15 +114,17 @@ class PolicyExporter:
         return bytes(model.SerializeToString())
 
     def _raw(self, weights: Weights, step: int) -> bytes:
-        """The weights by name, and in the file's metadata everything that is needed to use them."""
+        """The weights by name, and in the file's metadata everything that is needed to use them, but for a network that
+        only its trainer can make."""
         about = {
             "program_version": VERSION,
             "behavior": self._spec.name,
             "step": str(step),
             "spec": json.dumps(dataclasses.asdict(self._spec)),
-            "network_settings": self._network.model_dump_json(),
-            "is_squashed": json.dumps(self._is_squashed),
         }
+        if isinstance(self._module, ActorModule):
+            about["network_settings"] = self._module.network.model_dump_json()
+            about["is_squashed"] = json.dumps(self._module.is_squashed)
         arrays = {name: np.ascontiguousarray(array) for name, array in weights.arrays.items()}
         return safetensors.numpy.save(arrays, about)
 

@@ -21,8 +21,7 @@ from rl_tui.engine.export.exported_policy import ExportedPolicy
 from rl_tui.engine.export.onnx_graph import Outputs
 from rl_tui.engine.export.random_inputs import KINDS, AgentInputs, InputGenerator
 from rl_tui.engine.export.sample_check import continuous_counts, discrete_counts, require_expected, require_in_range
-from rl_tui.engine.learning.policies import make_policy
-from rl_tui.engine.specs import Float32, Int64, Weights
+from rl_tui.engine.specs import Float32, Int64, Policy, Weights
 
 TOLERANCE = 1e-5  # in units of `_units`
 ROUNDING = 3e-7  # an ordinary float32 error: a few units of the last digit of numbers near 1
@@ -35,18 +34,18 @@ GraphFunction: TypeAlias = Callable[[Mapping[str, Float32]], Outputs]  # every o
 
 @torch.no_grad()
 @np.errstate(over="ignore", invalid="ignore")  # an overflow shows as a difference
-def check_graph(graph: GraphFunction, weights: Weights, policy: ExportedPolicy) -> float:
-    """Return the largest difference from the policy that acts in training, in units of 1.
+def check_graph(graph: GraphFunction, weights: Weights, policy: ExportedPolicy, reference: Policy) -> float:
+    """Return the largest difference from `reference`, which acts greedily with these weights, in units of 1.
 
     Where float32 itself changes the policy by more than ROUNDING, the unit grows in proportion. Raises ExportError when
     a difference exceeds TOLERANCE, a deterministic choice is not one of the most likely, a constant is wrong, an output
     is not finite for zero inputs, or samples have the wrong distribution.
     """
-    generator = InputGenerator(policy.spec, policy.layout, weights, np.random.Generator(np.random.PCG64(SEED)))
+    generator = InputGenerator(policy.spec, policy.module.layout, weights, np.random.Generator(np.random.PCG64(SEED)))
     _check_zero(graph, generator.zero(), policy)
     episode = [generator.mixed() for _ in range(NUM_STEPS if policy.memory_size else 1)]
     units = _units(policy, episode)
-    difference = _check_episode(graph, episode, units, weights, policy)
+    difference = _check_episode(graph, episode, units, policy, reference)
     _check_samples(graph, generator, TOLERANCE * float(units[0]), policy)
     return difference
 
@@ -105,12 +104,9 @@ def _units(policy: ExportedPolicy, episode: Sequence[AgentInputs]) -> Tensor:
 
 
 def _check_episode(
-    graph: GraphFunction, episode: Sequence[AgentInputs], units: Tensor, weights: Weights, policy: ExportedPolicy
+    graph: GraphFunction, episode: Sequence[AgentInputs], units: Tensor, policy: ExportedPolicy, reference: Policy
 ) -> float:
     """The largest difference over the steps of an episode, each side with its own memories."""
-    network = policy.network.model_copy(update={"deterministic": True})
-    reference = make_policy(policy.spec, network, policy.actor.is_squashed, seed=0)
-    reference.load(weights)
     memories = np.zeros((len(units), policy.memory_size), np.float32)
     graph_memories, exported_memories = memories, torch.from_numpy(memories)
     differences = [torch.zeros(len(units), 1)]

@@ -73,15 +73,17 @@ def _arrays_of(path: Path) -> tuple[dict[str, Float32], dict[str, str]]:
 def _read_raw(path: Path, is_greedy: bool | None, seed: int) -> PolicyFile:
     arrays, about = _arrays_of(path)
     spec, step = _described(path, about, f"rl-tui {about.get('program_version', '')}".strip())
+    if "network_settings" not in about:
+        raise ExportError(f"{path}: has a network that only its trainer can make: use a graph, or the checkpoint")
     try:
         network = NetworkSettings.model_validate_json(about["network_settings"])
-        network = network.model_copy(update={"deterministic": is_greedy is not False})
-        policy = make_policy(spec, network, json.loads(about["is_squashed"]), seed)
+        acts_greedily = is_greedy is not False
+        policy = make_policy(spec, network, json.loads(about["is_squashed"]), seed, acts_greedily)
         policy.load(Weights(step, arrays))
         _try_out(policy, spec)
     except (KeyError, ValueError, RuntimeError, ValidationError) as error:
         raise ExportError(f"{path}: its arrays and settings do not make a policy: {_in_one_line(error)}") from error
-    return PolicyFile(policy, spec, step, "raw", network.deterministic)
+    return PolicyFile(policy, spec, step, "raw", acts_greedily)
 
 
 def _described(path: Path, about: dict[str, str], program: str) -> tuple[BehaviorSpec, int]:

@@ -38,12 +38,13 @@ def continuous_counts(
     """
     if not bool((actions.abs() <= 1).all()):
         raise ExportError("the graph's sampled continuous actions must be in [-1, 1]")
+    bounded, unbounded = policy.module.bounded, policy.module.unbounded
     counts, side_of_zero = [], torch.where(mean < 0, -1, 1)
     actions, mean = actions * side_of_zero, mean.abs()
     for threshold in THRESHOLDS:
-        below = policy.bounded(mean + threshold * sigma).clamp(-BOUND, BOUND).double()
+        below = bounded(mean + threshold * sigma).clamp(-BOUND, BOUND).double()
         low, high = (
-            torch.special.ndtr((policy.unbounded(below + side * RESOLUTION) + side * blur - mean) / sigma.double())
+            torch.special.ndtr((unbounded(below + side * RESOLUTION) + side * blur - mean) / sigma.double())
             for side in (-1, 1)
         )
         counts.append(Counts(actions <= below, low, high))

@@ -19,11 +19,15 @@ from torch import Tensor, nn
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.hyperparameters import Hyperparameters
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import NotSupportedError
+from rl_tui.engine.learning.actor_module import ActorModule
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.given_weights import GivenWeights, require_weights
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.learning.policy_copies import MakePolicy
+from rl_tui.engine.learning.policy_module import PolicyModule
 from rl_tui.engine.learning.rewards.streams import RewardStreams
 from rl_tui.engine.learning.rollout import join_by_agent
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
@@ -152,12 +156,31 @@ class ActorTrainer(Trainer, Generic[H]):
         """Normalized, on the device of the networks; images stay unscaled."""
         return tuple(map(self._place, self._layout.split(observations, self._normalizer)))
 
-    def make_policy(self, seed: int) -> Policy:
-        """A new policy that acts with `weights()`; those of several ranks draw other actions."""
-        own = self._sync.seed(seed)
-        policy = make_policy(self._spec, self._config.network_settings, self._hyper.squashes_actions, own)
+    def make_policy(self, seed: int, is_greedy: bool = False) -> Policy:
+        """A new policy that acts with `weights()`; those of several ranks draw other actions.
+
+        A class that defines its own also defines `policy_module`, if exports are to act as it does.
+        """
+        policy = make_policy(*self._actor_settings, self._sync.seed(seed), is_greedy)
         policy.load(self.weights())
         return policy
+
+    def policy_maker(self, seed: int) -> MakePolicy:
+        """See Trainer. Nothing is kept where `make_policy` is the one above."""
+        return partial(make_policy, *self._actor_settings, seed) if self._acts else super().policy_maker(seed)
+
+    def policy_module(self) -> PolicyModule:
+        """See Trainer."""
+        return ActorModule(*self._actor_settings) if self._acts else super().policy_module()
+
+    @property
+    def _acts(self) -> bool:
+        """Whether its policies are those of an `Actor`."""
+        return type(self).make_policy is ActorTrainer.make_policy
+
+    @property
+    def _actor_settings(self) -> tuple[BehaviorSpec, NetworkSettings, bool]:
+        return self._spec, self._config.network_settings, self._hyper.squashes_actions
 
     def _value_function(
         self,

@@ -16,21 +16,22 @@ from numpy.typing import NDArray
 from rl_tui.engine import registry
 from rl_tui.engine.errors import PluginError
 from rl_tui.engine.learning.full_memory import needing_memory
+from rl_tui.engine.learning.policy_module import PolicyModule
 from rl_tui.engine.specs import State
 
 T = TypeVar("T")
 ABSENT = object()
 
 
-def checked(kind: str, name: str, plugin: T, counts: Iterable[str]) -> T:
+def checked(kind: str, name: str, plugin: T, base: type, counts: Iterable[str]) -> T:
     """`plugin`, behind an InstalledPlugin where a package has installed `name`.
 
-    counts: attributes that must be whole numbers. Raises PluginError for these, and for a state that cannot be saved,
-    OutOfMemory.
+    base: whose methods it has where it defines none. counts: attributes that must be whole numbers. Raises PluginError
+    for these, and for a state that cannot be saved, OutOfMemory.
     """
     if not registry.package_of(kind, name):
         return plugin
-    wrapper = InstalledPlugin(kind, name, plugin)
+    wrapper = InstalledPlugin(kind, name, plugin, base)
     for attribute in counts:
         wrapper.require_count(attribute)
     wrapper.state()  # what cannot be saved is not trained
@@ -41,11 +42,12 @@ class InstalledPlugin:
     """Has the attributes and methods of `plugin`. These raise PluginError or OutOfMemory, and what they return
     is checked. Owns the names, dtypes and shapes of the first state."""
 
-    def __init__(self, kind: str, name: str, plugin: object):
+    def __init__(self, kind: str, name: str, plugin: object, base: type):
         """kind and name: of the registry."""
         self._kind = kind
         self._name = name
         self._plugin = plugin
+        self._base = base
         self._first_state: dict[str, str] | None = None
 
     def __getattr__(self, attribute: str) -> Any:  # whatever the plug-in has
@@ -53,7 +55,7 @@ class InstalledPlugin:
         return partial(self._call, attribute, found) if callable(found) else found
 
     def __deepcopy__(self, memo: dict[int, Any]) -> InstalledPlugin:
-        return InstalledPlugin(self._kind, self._name, copy.deepcopy(self._plugin, memo))
+        return InstalledPlugin(self._kind, self._name, copy.deepcopy(self._plugin, memo), self._base)
 
     def _found(self, attribute: str) -> object:
         with registry.blaming(self._kind, self._name, attribute):
@@ -62,6 +64,8 @@ class InstalledPlugin:
             except AttributeError:
                 if inspect.getattr_static(self._plugin, attribute, ABSENT) is not ABSENT:
                     raise  # by its property
+        if callable(default := getattr(self._base, attribute, None)):
+            return partial(default, self._plugin)
         raise AttributeError(f"{type(self._plugin).__name__} has no attribute {attribute}")
 
     def _call(self, method: str, call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
@@ -74,6 +78,8 @@ class InstalledPlugin:
                     return self._metrics(method, returned)
                 case "evaluate" | "evaluate_transitions":
                     return self._rewards(method, returned, arguments[0].num_rows)
+                case "policy_module" if not isinstance(returned, PolicyModule):
+                    raise self._wrong(f"{method} must return a PolicyModule, got {_described(returned)}")
         return returned
 
     def _state(self, found: object) -> State:

@@ -24,9 +24,14 @@ from rl_tui.engine.learning.networks.numpy.mlp import apply_layers
 from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Policy, Weights
 
 
-def make_policy(spec: BehaviorSpec, network: NetworkSettings, is_squashed: bool, seed: int) -> Policy:
-    """A policy for these settings: in numpy if all observations are vectors, in torch on the CPU otherwise."""
-    sampler = ActionSampler(spec.actions, is_squashed, network.deterministic, seed)
+def make_policy(
+    spec: BehaviorSpec, network: NetworkSettings, is_squashed: bool, seed: int, is_greedy: bool | None = None
+) -> Policy:
+    """A policy for these settings: in numpy if all observations are vectors, in torch on the CPU otherwise.
+
+    is_greedy: it takes the likeliest actions; None: as `network.deterministic` says.
+    """
+    sampler = ActionSampler(spec.actions, is_squashed, network.deterministic if is_greedy is None else is_greedy, seed)
     layout = FeatureLayout.of(spec.observations, network)
     if layout.is_plain(network):
         return NumpyPolicy(layout, network, sampler)

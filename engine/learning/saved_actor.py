@@ -40,7 +40,7 @@ class SavedActor:
         """Those in this state."""
         return {name: array for name, array in state.tensors.items() if name.startswith((self.prefix, NORMALIZER))}
 
-    def policy(self, state: State, seed: int) -> Policy:
+    def policy(self, state: State, seed: int, is_greedy: bool = False) -> Policy:
         """The policy of the trainer that saved this state, which the caller has checked against `expected`."""
         found = self.found(state)
         weights = {
@@ -50,6 +50,6 @@ class SavedActor:
             normalizer = Normalizer(FeatureLayout.of(self.spec.observations, self.network).columns)
             normalizer.load(state.part("normalizer"))
             weights |= normalizer.arrays()
-        policy = make_policy(self.spec, self.network, self.is_squashed, seed)
+        policy = make_policy(self.spec, self.network, self.is_squashed, seed, is_greedy)
         policy.load(Weights(0, weights))
         return policy

@@ -18,6 +18,8 @@ from rl_tui.engine.learning.given_weights import GivenWeights
 from rl_tui.engine.learning.installed_plugin import checked
 from rl_tui.engine.learning.loss_inputs import CustomLoss
 from rl_tui.engine.learning.optimization import AdamState
+from rl_tui.engine.learning.policy_copies import MakePolicy, PolicyCopies
+from rl_tui.engine.learning.policy_module import PolicyModule
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.learning.value_function import ValueFunction
@@ -93,8 +95,25 @@ class Trainer(Protocol):
         """The losses of the current networks on this experience. Changes nothing and draws nothing."""
 
     @abstractmethod
-    def make_policy(self, seed: int) -> Policy:
-        """A new policy that acts with `weights()`, drawing from its own generator."""
+    def make_policy(self, seed: int, is_greedy: bool = False) -> Policy:
+        """A new policy that acts with `weights()`, drawing from its own generator.
+
+        is_greedy: it takes the likeliest actions instead of drawing them.
+        """
+
+    def policy_maker(self, seed: int) -> MakePolicy:
+        """Makes policies like those of `make_policy` in any thread, whatever this trainer does meanwhile.
+
+        They draw by `seed`, and act once weights are loaded into them. Never called in an update.
+        """
+        return PolicyCopies(self.make_policy, seed)
+
+    def policy_module(self) -> PolicyModule:
+        """The policy as a torch module, for exports. Called before training begins.
+
+        Raises NotSupportedError where a policy cannot be exported.
+        """
+        raise NotSupportedError(f"{type(self).__name__} has no policy_module()")
 
     def value_function(self) -> ValueFunction:
         """What the critic expects with the parameters that it has now. Raises NotSupportedError where none can say."""
@@ -197,14 +216,14 @@ def make_trainer(
     attributes = get_type_hints(Trainer)
     with registry.blaming("trainers", config.trainer_type, "an attribute"):
         _require(kind, [name for name in attributes if not hasattr(trainer, name)])
-    return checked("trainers", config.trainer_type, trainer, [name for name, of in attributes.items() if of is int])
+    counts = [name for name, of in attributes.items() if of is int]
+    return checked("trainers", config.trainer_type, trainer, Trainer, counts)
 
 
 def _require_ranks(kind: type, name: str) -> None:
     """Raise NotSupportedError for a trainer that can only learn alone."""
     if "sync" not in inspect.signature(kind).parameters:
-        package = registry.package_of("trainers", name)
-        whose = f"{name} of {package}" if package else f"trainers.{name}"
+        whose = registry.title("trainers", name)
         raise NotSupportedError(f"{whose}: cannot learn on several ranks, {kind.__qualname__} takes no sync")
 
 

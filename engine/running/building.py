@@ -7,7 +7,8 @@ import queue
 import random
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import suggest
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
@@ -24,7 +26,7 @@ from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError, HookError, NotSupportedError, PluginError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.full_memory import needing_memory
-from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.learning.policy_copies import MakePolicy
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.running.announcements import (
     describe,
@@ -64,7 +66,7 @@ from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.worker_process import start_seconds
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStarted
-from rl_tui.engine.specs import BehaviorSpec, Policy
+from rl_tui.engine.specs import BehaviorSpec
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.earlier_returns import earlier_returns
@@ -245,9 +247,6 @@ class Builder:
                 raise ConfigError(f"behaviors.{spec.name}: two environments of this run have a behavior of this name")
             with needing_memory(f"behaviors.{spec.name}: its trainer"):
                 behavior = self._behavior(spec, place, index, is_late=late_number is not None)
-            make = partial(_policy_to_watch, settings_of(self._config, spec.name), place.target.seed)
-            # holds no learner, so that none outlives the run
-            place.target.behaviors[spec.name] = make, behavior.learner.weights.latest
             self.watch_targets[spec.name] = place.target
             self.learners[spec.name] = behavior.learner
         return behavior
@@ -257,11 +256,13 @@ class Builder:
         if spec.name not in self._config.behaviors and (unsupported := find_unsupported_defaults(self._config)):
             raise NotSupportedError("\n".join(unsupported))
         self._bus.log("debug", spec.name, describe(spec))
-        files = self._files(spec, config)
-        evaluator = self._evaluator(spec, place, config, index)
         trainer = self._trainer(spec, config, index)
+        is_greedy, seed = config.network_settings.deterministic, derived_seed(self._seed, index, 1)
+        policy = trainer.make_policy(seed, is_greedy=True) if is_greedy else trainer.make_policy(seed)
+        to_watch = trainer.policy_maker(derived_seed(place.target.seed, False))
+        files = self._files(spec, config, trainer, to_watch)
+        evaluator = self._evaluator(spec, place, config, index, trainer)
         self._note_observations(spec, config, trainer.num_parameters)
-        policy = trainer.make_policy(derived_seed(self._seed, index, 1))
         step, restored = self._restorer.restore(spec, files.store, config, trainer)
         if not self._is_training:
             step = 0  # of what is played
@@ -286,7 +287,8 @@ class Builder:
         learner = Learner(settings, trainer, place.saver, self._bus, self._report, step, policy.state(), evaluator)
         learner.hyperparameters.restore(restored)
         self.files[spec.name] = files
-        if step and self._is_training and _lacks_export(files.folder, config, step):
+        place.target.behaviors[spec.name] = to_watch, learner.weights.latest  # no learner, which would outlive the run
+        if step and self._is_training and files.exporter and _lacks_export(files.folder, config, step):
             put = place.saver.put if is_late else place.saver.put_first
             put(SaveJob(spec.name, step, trainer.weights(), None, "interval", None))
         keeps_steps = self._is_training and trainer.replay_bytes > 0
@@ -327,21 +329,25 @@ class Builder:
         title = f"{behavior} failed: {error}"
         save_traceback(self._bus, behavior, behavior, self._folder.output, title, error.detail)
 
-    def _files(self, spec: BehaviorSpec, config: BehaviorConfig) -> Files:
+    def _files(self, spec: BehaviorSpec, config: BehaviorConfig, trainer: Trainer, make_policy: MakePolicy) -> Files:
         folder = self._folder.add_behavior(spec.name)
         store = CheckpointStore(folder.checkpoints, spec.name, config.keep_checkpoints, spec)
         store.open()
-        exporter = PolicyExporter(
-            spec, config.network_settings, config.hyperparameters.squashes_actions, config.export_policies
-        )
-        return Files(folder, store, exporter, keeps_exports=config.export_interval is not None)
+        exporter, why_not, name = None, "", config.trainer_type
+        try:
+            module = trainer.policy_module()
+        except NotSupportedError as error:
+            why_not = f"{registry.title('trainers', name)}: its policy cannot be exported: {error}"
+            if self._is_training:
+                self._bus.log("warning", spec.name, why_not)
+        else:
+            exporter = PolicyExporter(name, module, make_policy, config.export_policies)
+        return Files(folder, store, exporter, config.export_interval is not None, why_not)
 
     def _trainer(self, spec: BehaviorSpec, config: BehaviorConfig, index: int) -> Trainer:
         """With memory for its replay buffer, where it trains. Raises ConfigError."""
-        try:
+        with _named(f"behaviors.{spec.name}"):
             trainer = make_trainer(spec, config, derived_seed(self._seed, index, 0), self._device)
-        except ConfigError as error:
-            raise ConfigError(f"behaviors.{spec.name}: {error}") from error
         if self._is_training and trainer.replay_bytes:
             steps, size = config.hyperparameters.replay_steps, trainer.replay_bytes
             self._budget.claim(spec.name, steps, size, is_saved=config.hyperparameters.saves_replay)
@@ -359,7 +365,9 @@ class Builder:
             level, text = noted
             self._bus.log(level, spec.name, text)
 
-    def _evaluator(self, spec: BehaviorSpec, place: Place, config: BehaviorConfig, index: int) -> Evaluator | None:
+    def _evaluator(
+        self, spec: BehaviorSpec, place: Place, config: BehaviorConfig, index: int, trainer: Trainer
+    ) -> Evaluator | None:
         settings, source = config.evaluation, place.source
         if settings is None or settings.interval == OFF:
             return None
@@ -371,14 +379,15 @@ class Builder:
         environment = self._config.env_settings
         num_copies = min(environment.num_envs, settings.episodes)
         own_source = replace(source, first_copy=next(self._copies_apart))
-        network = config.network_settings.model_copy(update={"deterministic": settings.deterministic})
+        with _named(f"behaviors.{spec.name}.evaluation"):
+            policy = trainer.policy_maker(derived_seed(self._seed, index, 2))(settings.deterministic)
         return Evaluator(
             settings,
             spec.name,
             lambda: make_pool_apart(
                 own_source, own_source.make, num_copies, environment.timeout_wait, quota_of(environment)
             ),
-            make_policy(spec, network, config.hyperparameters.squashes_actions, derived_seed(self._seed, index, 2)),
+            policy,
             derived_seed(self._seed, index, 3),
             self._bus,
             place.target.behaviors,
@@ -417,9 +426,13 @@ class _EnvironmentBehaviors:
         return Place(self._index, self._environment.source, pool, control, self._saver, self._target)
 
 
-def _policy_to_watch(config: BehaviorConfig, seed: int, spec: BehaviorSpec, is_greedy: bool) -> Policy:
-    network = config.network_settings.model_copy(update={"deterministic": is_greedy})
-    return make_policy(spec, network, config.hyperparameters.squashes_actions, derived_seed(seed, is_greedy))
+@contextmanager
+def _named(key: str) -> Iterator[None]:
+    """What is raised in here about the configuration begins with that key."""
+    try:
+        yield
+    except (ConfigError, NotSupportedError) as error:
+        raise type(error)(f"{key}: {error}") from error
 
 
 def _lacks_export(folder: BehaviorFolder, config: BehaviorConfig, step: int) -> bool:

@@ -44,7 +44,7 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
     WaitsFor,
 )
-from rl_tui.engine.specs import Float32, Observations, State, Trajectories
+from rl_tui.engine.specs import Float32, Observations, Policy, State, Trajectories
 from rl_tui.engine.storage.checkpoint_format import LESSONS
 
 ENDLESS = 1 << 62  # steps of a policy that only plays
@@ -203,6 +203,12 @@ class Learner:
     def trainer(self) -> Trainer:
         """What it trains with."""
         return self._trainer
+
+    def make_policy(self, is_greedy: bool, seed: int) -> Policy:
+        """A policy with the newest weights that were published. Raises NotSupportedError, PluginError."""
+        policy = self._trainer.policy_maker(seed)(is_greedy)
+        policy.load(self.weights.latest.snapshot.weights)
+        return policy
 
     def value_function(self) -> Callable[[Observations], Float32]:
         """The critic as it is now; where there is none, calling it raises NotSupportedError."""

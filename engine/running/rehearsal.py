@@ -37,4 +37,6 @@ def _require_makable(config: RunConfig, source: EnvironmentSource) -> None:
 
 def _require_trainer(config: RunConfig, spec: BehaviorSpec) -> None:
     settings = settings_of(config, spec.name)
-    make_trainer(spec, settings, 0, torch.device("cpu")).make_policy(0)
+    trainer = make_trainer(spec, settings, 0, torch.device("cpu"))
+    trainer.make_policy(0)
+    trainer.policy_maker(0)

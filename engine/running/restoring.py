@@ -157,11 +157,11 @@ def load_trainer(trainer: Trainer, state: State, checkpoint: Checkpoint) -> None
     trainer.load(part)
 
 
-def load_actor(actor: SavedActor, state: State, checkpoint: Checkpoint, seed: int) -> Policy:
+def load_actor(actor: SavedActor, state: State, checkpoint: Checkpoint, seed: int, is_greedy: bool) -> Policy:
     """The policy in a checkpoint's state. Raises CheckpointError, naming every array that differs."""
     part = state.part("trainer")
     _require_fitting(actor.expected(), actor.found(part), checkpoint)
-    return actor.policy(part, seed)
+    return actor.policy(part, seed, is_greedy)
 
 
 def _require_fitting(expected: Arrays, found: Arrays, checkpoint: Checkpoint) -> None:

@@ -75,12 +75,14 @@ Listed: TypeAlias = Callable[[str], tuple[Checkpoint, ...]]  # the checkpoints o
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What writes one behavior's files, and where. keeps_exports: exports outlive the checkpoint of their step."""
+    """What writes one behavior's files, and where. exporter: None where its policy cannot be exported.
+    keeps_exports: exports outlive the checkpoint of their step."""
 
     folder: BehaviorFolder
     store: CheckpointStore
-    exporter: PolicyExporter
+    exporter: PolicyExporter | None
     keeps_exports: bool = False
+    why_not_exported: str = ""
 
 
 class Saver:
@@ -354,6 +356,8 @@ class Saver:
 
     def _export(self, job: SaveJob) -> tuple[bool, str]:
         files, start = self._files[job.behavior], time.monotonic()
+        if files.exporter is None:
+            return False, files.why_not_exported
         path: Path = files.folder.export(job.step)
         try:
             with _EXPORTING:

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NotSupportedError
-from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.trainer import make_trainer
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
+from tests.export.exporters import actor_exporter
 from tests.sampling.worlds import Recording
 
 REFUSED = re.compile(r"B: (observation|action) '.*'(:| is) .+|B: the (observation|action) space is empty")
@@ -142,7 +142,7 @@ def learn_and_export(observation: Any, action: Any, config: BehaviorConfig, fold
             trainer.update(16)
         collector.act()
     hyper = config.hyperparameters
-    exporter = PolicyExporter(pool.specs["B"], config.network_settings, hyper.squashes_actions)
+    exporter = actor_exporter(pool.specs["B"], config.network_settings, hyper.squashes_actions)
     exporter.export(trainer.weights(), 16, BehaviorFolder("B", folder))  # raises where the graph acts otherwise
     pool.close()
 

@@ -25,10 +25,11 @@ from rl_tui.engine.export.graph_check import GraphFunction, check_graph
 from rl_tui.engine.export.onnx_graph import OnnxGraph, Outputs
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
-from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32, ObservationSpec, Weights
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32, ObservationSpec, Policy, Weights
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.version import VERSION
 from tests.deadline import DEADLINE_SECONDS
+from tests.export.exporters import actor_exporter, exported_actor
 from tests.warm_start import WarmProcess
 from tests.weights import CARTPOLE, HOPPER, KINDS, Kind
 
@@ -52,7 +53,7 @@ def place(folder: Path, kind: Kind) -> BehaviorFolder:
 
 
 def exporter(kind: Kind, *policies: ExportedKind) -> PolicyExporter:
-    return PolicyExporter(kind.spec, kind.network, kind.is_squashed, policies)
+    return actor_exporter(kind.spec, kind.network, kind.is_squashed, policies)
 
 
 def exported(folder: Path, kind: Kind, weights: Weights | None = None) -> bytes:
@@ -62,7 +63,14 @@ def exported(folder: Path, kind: Kind, weights: Weights | None = None) -> bytes:
 
 
 def policy_of(kind: Kind, weights: Weights) -> ExportedPolicy:
-    return ExportedPolicy(kind.spec, kind.network, kind.is_squashed, weights)
+    return exported_actor(kind.spec, kind.network, kind.is_squashed, weights)
+
+
+def reference_of(kind: Kind, weights: Weights) -> Policy:
+    """What acts greedily with these weights."""
+    policy = make_policy(kind.spec, kind.network, kind.is_squashed, seed=0, is_greedy=True)
+    policy.load(weights)
+    return policy
 
 
 def signature(values: object) -> Signature:
@@ -367,7 +375,7 @@ def test_a_graph_that_acts_differently_is_noticed(
 ) -> None:
     weights = KINDS[name].weights()
     with pytest.raises(ExportError, match=reason):
-        check_graph(change(graphs[name]), weights, policy_of(KINDS[name], weights))
+        check_graph(change(graphs[name]), weights, policy_of(KINDS[name], weights), reference_of(KINDS[name], weights))
 
 
 @pytest.mark.parametrize(
@@ -386,7 +394,7 @@ def test_a_graph_of_other_weights_is_noticed(tmp_path: Path, name: str, part: st
     weights = kind.weights()
     graph = OnnxGraph(exported(tmp_path, kind, changed(weights, part, amount)))
     with pytest.raises(ExportError, match=reason):
-        check_graph(graph, weights, policy_of(kind, weights))
+        check_graph(graph, weights, policy_of(kind, weights), reference_of(kind, weights))
 
 
 @pytest.mark.parametrize("name", ["ppo continuous normalized", "sac continuous normalized"])
@@ -463,14 +471,14 @@ def test_exporting_imports_late_says_nothing_and_leaves_nothing_at_home(tmp_path
     script = f"""
 import sys
 from pathlib import Path
-from rl_tui.engine.export.exporter import PolicyExporter
+from tests.export.exporters import actor_exporter
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from tests.weights import KINDS
 assert not {{"onnx", "onnxruntime"}} & sys.modules.keys(), "imported before the first export"
 for name in "sac hybrid memory", "ppo set memory", "ppo resnet float":
     kind = KINDS[name]
     folder = BehaviorFolder(kind.spec.name, Path({str(tmp_path)!r}) / kind.spec.name)
-    PolicyExporter(kind.spec, kind.network, kind.is_squashed).export(kind.weights(), 1, folder)
+    actor_exporter(kind.spec, kind.network, kind.is_squashed).export(kind.weights(), 1, folder)
 """
     home = tmp_path / "home"
     home.mkdir()

@@ -11,13 +11,14 @@ from rl_tui.engine.export.random_inputs import AgentInputs, InputGenerator
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.specs import Weights
+from tests.export.exporters import exported_actor
 from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, Kind
 
 MIXED_KIND = KINDS["ppo hybrid"]
 
 
 def policy_of(kind: Kind, weights: Weights | None = None) -> ExportedPolicy:
-    return ExportedPolicy(kind.spec, kind.network, kind.is_squashed, weights or kind.weights())
+    return exported_actor(kind.spec, kind.network, kind.is_squashed, weights or kind.weights())
 
 
 def agent_inputs(kind: Kind) -> AgentInputs:
@@ -107,8 +108,8 @@ def test_squashed_actions_are_the_tangent_of_the_first_half_of_the_head() -> Non
 @pytest.mark.parametrize("name", ["ppo continuous normalized", "sac continuous normalized"])
 def test_bounds_can_be_undone_between_them(name: str) -> None:
     policy, actions = policy_of(KINDS[name]), torch.linspace(-0.99, 0.99, 9)
-    torch.testing.assert_close(policy.bounded(policy.unbounded(actions)), actions)
-    assert policy.bounded(torch.tensor([-1e9, 1e9])).tolist() == [-1, 1]
+    torch.testing.assert_close(policy.module.bounded(policy.module.unbounded(actions)), actions)
+    assert policy.module.bounded(torch.tensor([-1e9, 1e9])).tolist() == [-1, 1]
 
 
 def test_constants_have_version_memory_and_sizes_as_floats() -> None:

@@ -8,13 +8,13 @@ import pytest
 
 from rl_tui.engine.config.behavior import ExportedKind
 from rl_tui.engine.errors import ExportError, NotSupportedError
-from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.export.onnx_policy import OnnxPolicy
 from rl_tui.engine.export.random_inputs import InputGenerator
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, State
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
+from tests.export.exporters import actor_exporter
 from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, Kind
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -24,7 +24,7 @@ STEP = 7
 
 def exported(folder: Path, kind: Kind, *policies: ExportedKind) -> BehaviorFolder:
     files = BehaviorFolder("Agent", folder / "Agent")
-    PolicyExporter(kind.spec, kind.network, kind.is_squashed, policies).export(kind.weights(), STEP, files)
+    actor_exporter(kind.spec, kind.network, kind.is_squashed, policies).export(kind.weights(), STEP, files)
     return files
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.export.onnx_graph import OnnxGraph
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.sampling.environments.unity.wire.agents import BehaviorReader
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
+from tests.export.exporters import actor_exporter
 from tests.unity_player.messages import Brain, Info, Sensor, Speech
 from tests.weights import Kind
 
@@ -32,7 +32,7 @@ def test_the_exported_policy_acts_alike_on_the_images_that_the_game_gives_it(ver
     policy = make_policy(kind.spec, network, kind.is_squashed, seed=0)
     policy.load(kind.weights())
     files = BehaviorFolder("Eye", tmp_path / "Eye")
-    PolicyExporter(kind.spec, kind.network, kind.is_squashed).export(kind.weights(), 0, files)
+    actor_exporter(kind.spec, kind.network, kind.is_squashed).export(kind.weights(), 0, files)
 
     in_training = policy.act(reader.read(sent).decisions).actions.continuous
     in_the_game = OnnxGraph(files.export(0).read_bytes())({"obs_0": images})["deterministic_continuous_actions"]

@@ -30,12 +30,12 @@ import torch
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.export.onnx_graph import OnnxGraph, graph_inputs
 from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.sac.gradients import TorchSoftGradients
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Weights
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
+from tests.export.exporters import actor_exporter
 from tests.learning.rollouts import Simulation, acted, observed
 
 NUM_UPDATES = 20
@@ -166,7 +166,7 @@ def _exported(case: Case, weights: Weights) -> Numbers:
     settings, random = case.settings.network_settings, np.random.default_rng(9)
     with TemporaryDirectory() as folder:
         files = BehaviorFolder(case.spec.name, Path(folder, case.spec.name))
-        PolicyExporter(case.spec, settings, case.trainer == "sac", ()).export(weights, 1, files)
+        actor_exporter(case.spec, settings, case.trainer == "sac", ()).export(weights, 1, files)
         graph = OnnxGraph(files.final_export.read_bytes())
     memories = np.zeros((8, settings.memory.memory_size if settings.memory else 0), np.float32)
     numbers: Numbers = {}

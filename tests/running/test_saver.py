@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
@@ -37,6 +36,7 @@ from rl_tui.engine.storage.checkpoint_format import Checkpoint, describe
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.disk import Disk
 from rl_tui.engine.storage.replay_buffer_file import read_replay_buffer
+from tests.export.exporters import actor_exporter
 from tests.running.runs import DEADLINE_SECONDS, behavior, block
 
 SPEC = BehaviorSpec("Walker", (ObservationSpec("side", (1,)),), ActionSpec(0, (3,)))
@@ -65,7 +65,7 @@ class Bench:
         config = BehaviorConfig.model_validate(behavior(**settings))
         place = BehaviorFolder("Walker", folder / "Walker")
         store = CheckpointStore(place.checkpoints, "Walker", config.keep_checkpoints, SPEC, disk or Disk())
-        exporter = PolicyExporter(SPEC, config.network_settings, False, config.export_policies)
+        exporter = actor_exporter(SPEC, config.network_settings, False, config.export_policies)
         files = {"Walker": Files(place, store, exporter, config.export_interval is not None)}
         self.saver = Saver(files, self.bus, self.report, lambda _: None)
         self.trainer = PPOTrainer(SPEC, config, 1, torch.device("cpu"))

@@ -43,7 +43,7 @@ class Stream:
         kind = require_signal(name, settings)
         with registry.blaming(KIND, name, "its constructor"):
             signal = kind(settings, context)
-        signal = checked(KIND, name, signal, counts=["num_parameters"])
+        signal = checked(KIND, name, signal, RewardSignal, ["num_parameters"])
         return Stream(name, settings, signal, signal.num_parameters, kind.evaluate is not RewardSignal.evaluate)
 
     @property

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 
 from rl_tui.engine.config.behavior import EvaluationSettings
-from rl_tui.engine.errors import ConfigError, EnvironmentFailure
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
+from rl_tui.engine.learning.policy_copies import MakePolicy
 from rl_tui.engine.running.environment_reports import lines_of_reports
 from rl_tui.engine.running.evaluation.episodes import Scores, play
 from rl_tui.engine.running.lessons.lessons import Lessons
-from rl_tui.engine.running.watching.policy import LatestPolicy, MakePolicy
+from rl_tui.engine.running.watching.policy import LatestPolicy
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import EvaluationReported
@@ -92,7 +93,7 @@ class Evaluator:
             self._awaited = str(error)
             self._bus.log("info", self._behavior, f"evaluation waits until behavior {error} appears in training")
             return {}
-        except (EnvironmentFailure, ConfigError) as error:
+        except (EnvironmentFailure, ConfigError, NotSupportedError) as error:
             self.is_on = False
             self.close()
             without = "evaluation has ended; training continues, and ranks checkpoints by its own episodes"
@@ -150,7 +151,7 @@ class Evaluator:
         if spec.name not in self._trained:
             raise _NotTrainedYet(spec.name)
         make, latest = self._trained[spec.name]
-        policy = make(spec, self._settings.deterministic)
+        policy = make(self._settings.deterministic)
         policy.load(latest.snapshot.weights)
         return policy
 

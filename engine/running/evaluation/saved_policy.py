@@ -14,7 +14,6 @@ import torch
 from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
 from rl_tui.engine.config.loading import load_config, load_to_act
-from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.export.onnx_policy import OnnxPolicy
 from rl_tui.engine.learning.saved_actor import SavedActor
@@ -187,22 +186,22 @@ class SavedRun:
         seed = derived_seed(request.seed)
 
         def make_policy(way: Way) -> Policy:
-            network = config.network_settings.model_copy(update={"deterministic": way == "greedy"})
             if prefix := vars(kind).get("actor_prefix"):
-                actor = SavedActor(prefix, spec, network, config.hyperparameters.squashes_actions)
-                return load_actor(actor, state, checkpoint, seed)
-            return self._whole_trainer(spec, network, state, checkpoint).make_policy(seed)
+                actor = SavedActor(prefix, spec, config.network_settings, config.hyperparameters.squashes_actions)
+                return load_actor(actor, state, checkpoint, seed, way == "greedy")
+            trainer = self._whole_trainer(spec, state, checkpoint)
+            policy = trainer.policy_maker(seed)(way == "greedy")
+            policy.load(trainer.weights())
+            return policy
 
         return _Acting(make_policy, checkpoint.step, checkpoint.path, skipped)
 
-    def _whole_trainer(
-        self, spec: BehaviorSpec, network: NetworkSettings, state: State, checkpoint: Checkpoint
-    ) -> Trainer:
+    def _whole_trainer(self, spec: BehaviorSpec, state: State, checkpoint: Checkpoint) -> Trainer:
         """With everything that it was trained with, also what acting would not need. Raises RlTuiError."""
         without_writers: dict[str, object] = {"writers": {}}
         config = settings_of(load_config(self._folder.configuration, without_writers), spec.name)
         hyperparameters = config.hyperparameters.for_playing()
-        config = config.model_copy(update={"network_settings": network, "hyperparameters": hyperparameters})
+        config = config.model_copy(update={"hyperparameters": hyperparameters})
         trainer = make_trainer(spec, config, 0, torch.device("cpu"))
         load_trainer(trainer, state, checkpoint)
         return trainer

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Int64, Policy, State, Weights
-
-MakePolicy: TypeAlias = Callable[[BehaviorSpec, bool], Policy]  # the bool: whether it takes the most likely actions
+from rl_tui.engine.learning.policy_copies import MakePolicy
+from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Int64, State, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class WatchedPolicy:
         self.last: tuple[Int64, Actions] | None = None
         self.observations = spec.observations
         self._latest = latest
-        self._policies = {is_greedy: make(spec, is_greedy) for is_greedy in (True, False)}
+        self._policies = {is_greedy: make(is_greedy) for is_greedy in (True, False)}
         self.memory_size = self._policies[True].memory_size
         self.update()
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rl_tui.engine.errors import ConfigError, RlTuiError
+from rl_tui.engine.learning.policy_copies import MakePolicy
 from rl_tui.engine.process.tracebacks import name_and_text
 from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.evaluation.episodes import play
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.threads import Mailbox
 from rl_tui.engine.running.watching.clock import PlayClock
-from rl_tui.engine.running.watching.policy import LatestPolicy, MakePolicy, WatchedPolicy
+from rl_tui.engine.running.watching.policy import LatestPolicy, WatchedPolicy
 from rl_tui.engine.running.watching.tally import WatchedTally
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.rendering import Frame

@@ -15,7 +15,6 @@ from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.schema import json_schema
 from rl_tui.engine.errors import ConfigError, PluginError
-from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.export.onnx_graph import OnnxGraph
 from rl_tui.engine.learning.encoders.images import image_encoder
 from rl_tui.engine.learning.encoders.observations import ObservationEncoder
@@ -23,6 +22,7 @@ from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, Weights
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
+from tests.export.exporters import actor_exporter
 from tests.packages import PATCHES, Packages
 
 CAMERA = ObservationSpec("camera", (8, 12, 3), "uint8")
@@ -100,7 +100,7 @@ def test_policy_with_it_is_exported_and_computes_the_same(tmp_path: Path) -> Non
     weights = Weights(1, {name: parameter.detach().numpy() for name, parameter in actor.named_parameters()})
     assert any("images.0.embed.weight" in name for name in weights.arrays)
     folder = BehaviorFolder(spec.name, tmp_path)
-    assert PolicyExporter(spec, settings, False).export(weights, 7, folder) < 1  # of what is allowed
+    assert actor_exporter(spec, settings, False).export(weights, 7, folder) < 1  # of what is allowed
     assert OnnxGraph(folder.export(7).read_bytes()).inputs["obs_0"][1:] == [3, 8, 12]
 
 

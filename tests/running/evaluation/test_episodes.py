@@ -43,7 +43,7 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
     Stop,
 )
-from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
+from rl_tui.engine.specs import Actions, Choice, DecisionSteps, Float32, Policy, State, Weights
 from rl_tui.engine.storage.checkpoint_format import read
 from tests.running import environments
 from tests.running.environments import Pair, Uneven
@@ -315,7 +315,7 @@ def test_other_behaviors_act_with_their_newest_policies() -> None:
         def load(self, weights: Weights) -> None:
             acted[-1] = acted[-1][0], weights.version
 
-    def make(_: BehaviorSpec, is_greedy: bool) -> Policy:
+    def make(is_greedy: bool) -> Policy:
         acted.append((is_greedy, -1))
         return Noted()
 
