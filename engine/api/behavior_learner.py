@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rl_tui.engine.api.experience_check import require_experience
 from rl_tui.engine.api.policies import ActingPolicy, seed_or_random
 from rl_tui.engine.api.usage import Usage
 from rl_tui.engine.api.workbench import Workbench
 from rl_tui.engine.config.diagnostics import must_be_one_of
 from rl_tui.engine.errors import CheckpointError, ConfigError, ExportError, RlTuiError
+from rl_tui.engine.learning.experience_check import require_experience
 from rl_tui.engine.learning.given_weights import GivenWeights
 from rl_tui.engine.learning.loss_inputs import CustomLoss
 from rl_tui.engine.learning.train_step import TrainStepHook
@@ -120,7 +120,7 @@ class BehaviorLearner:
             if kind not in ("greedy", "stochastic"):
                 raise ConfigError(f"kind: {must_be_one_of(('greedy', 'stochastic'), kind)}")
             policy = self._learner.make_policy(kind == "greedy", seed_or_random(seed))
-            values = self._learner.value_function()
+            values = self._learner.trainer.value_function()
             return ActingPolicy(policy, self._own.spec, self.step, is_greedy=kind == "greedy", values=values)
 
     def weights(self) -> dict[str, Float32]:

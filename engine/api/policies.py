@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
+from rl_tui.engine.config.behavior import ExportedKind
 from rl_tui.engine.errors import ConfigError, NotSupportedError
-from rl_tui.engine.export.policy_files import PolicyFile, read_policy_file
+from rl_tui.engine.export.exported_policies import find_policy
 from rl_tui.engine.learning.episodes import read_episodes
+from rl_tui.engine.learning.player import Player
 from rl_tui.engine.learning.policies import ActorPolicy
 from rl_tui.engine.learning.recorded_episode import PlainColumns
-from rl_tui.engine.running.evaluation.player import Player
+from rl_tui.engine.learning.value_function import Values
 from rl_tui.engine.sampling.environments.space_columns import SpaceColumns
 from rl_tui.engine.specs import (
     Actions,
@@ -28,16 +29,9 @@ from rl_tui.engine.specs import (
     DecisionSteps,
     Float32,
     Int64,
-    Observations,
     Policy,
     Trajectories,
 )
-from rl_tui.engine.storage.behavior_folder import EXPORTED_KINDS, BehaviorFolder
-from rl_tui.engine.storage.file_names import POLICIES
-from rl_tui.engine.storage.run_folder import RunFolder
-
-Kind: TypeAlias = Literal["greedy", "stochastic", "raw"]
-Values: TypeAlias = Callable[[Observations], Float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +174,7 @@ class ActingPolicy:
 
 def load_policy(
     path: str | os.PathLike[str],
-    kind: Kind | None = None,
+    kind: ExportedKind | None = None,
     *,
     behavior: str | None = None,
     greedy: bool | None = None,
@@ -193,16 +187,7 @@ def load_policy(
     both, raw or for Unity, takes the likeliest actions (the default) or samples them. seed: of what a raw policy
     samples. Raises ConfigError and ExportError.
     """
-    if kind is not None and kind not in EXPORTED_KINDS:
-        raise ConfigError(f"kind: {must_be_one_of(EXPORTED_KINDS, kind)}")
-    place = Path(path)
-    if place.is_dir():
-        place, greedy = _newest(_behavior_folder(place, behavior), kind, greedy)
-        kind = None
-    elif not place.exists():
-        raise ConfigError(f"{place}: no such file or folder")
-    found = read_policy_file(place, greedy, seed_or_random(seed))
-    _require(place, found, kind, behavior)
+    found = find_policy(Path(path), kind, behavior, greedy, seed_or_random(seed))
     return ActingPolicy(found.policy, found.spec, found.step, is_greedy=found.is_greedy)
 
 
@@ -218,45 +203,3 @@ def seed_or_random(seed: int | None) -> int:
 def is_whole(number: object) -> bool:
     """Whether it is a whole number, of Python or of numpy."""
     return not isinstance(number, bool) and isinstance(number, Integral)
-
-
-def _require(path: Path, found: PolicyFile, kind: Kind | None, behavior: str | None) -> None:
-    """The file is what the caller says. Raises ConfigError."""
-    if kind is not None and found.kind != kind:
-        raise ConfigError(f"kind: must be {found.kind}, which {path} is, got {kind}")
-    if behavior is not None and found.spec.name != behavior:
-        raise ConfigError(f"behavior: must be {found.spec.name}, of which {path} is, got {behavior}")
-
-
-def _behavior_folder(run: Path, behavior: str | None) -> BehaviorFolder:
-    """The folder of the requested behavior, or of the only one."""
-    if behavior is not None:
-        folder = RunFolder(run.absolute().parent, run.absolute().name).behavior(behavior)
-        if folder.path.is_dir():
-            return folder
-    folders = [BehaviorFolder(entry.name, entry) for entry in sorted(run.iterdir()) if entry.is_dir()]
-    names = [each.name for each in folders if (each.path / POLICIES).is_dir() or each.final_export.is_file()]
-    if not names:
-        raise ConfigError(
-            f"{run}: no behavior in it has an exported policy. A run and a Learner export theirs with each checkpoint"
-        )
-    if behavior is not None:
-        raise ConfigError(f"behavior: {must_be_one_of(names, behavior)}")
-    if len(names) > 1:
-        raise ConfigError(f"behavior: must be given, {one_of(names)}")
-    return BehaviorFolder(names[0], run / names[0])
-
-
-def _newest(folder: BehaviorFolder, kind: Kind | None, greedy: bool | None) -> tuple[Path, bool | None]:
-    """The newest policy that acts so, and how it is to act. Raises ConfigError, naming the kinds that there are."""
-    wanted = kind or "greedy"
-    if found := folder.policies(wanted):
-        return found[max(found)], greedy
-    if wanted == "raw" or not folder.final_export.is_file():
-        others = [other for other in EXPORTED_KINDS if folder.policies(other)]
-        hint = f". Export it with export_policies: [{wanted}]"
-        text = f"{folder.path / POLICIES} has no {wanted} policy; it has {', '.join(others) or 'none'}"
-        raise ConfigError(f"kind: {text}{hint}")
-    if kind is not None and greedy not in (None, kind == "greedy"):
-        raise ConfigError(f"greedy: must be {kind == 'greedy'} with the kind {kind}, got {greedy}")
-    return folder.final_export, wanted == "greedy" if greedy is None else greedy

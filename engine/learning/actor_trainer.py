@@ -33,7 +33,7 @@ from rl_tui.engine.learning.rollout import join_by_agent
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.learning.trainer import Metrics, Samples, Trainer, require_finite
-from rl_tui.engine.learning.value_function import ValueFunction
+from rl_tui.engine.learning.value_function import ValueFunction, Values, no_values
 from rl_tui.engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
@@ -187,10 +187,10 @@ class ActorTrainer(Trainer, Generic[H]):
         make: Callable[[np.random.Generator], nn.Module],
         read: Callable[[Any, Features], Tensor],
         arrays: Mapping[str, Float32],
-    ) -> ValueFunction:
-        """Of a network with these parameters. Raises NotSupportedError with memory."""
+    ) -> Values:
+        """Of a network with these parameters."""
         if self._config.network_settings.memory is not None:
-            raise NotSupportedError(f"{self._spec.name}: a critic with memory has no values of single observations")
+            return no_values(f"{self._spec.name}: a critic with memory has no values of single observations")
         to_features = partial(self._layout.split, normalize=copy.deepcopy(self._normalizer))
         return ValueFunction(make, read, arrays, to_features)
 

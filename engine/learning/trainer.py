@@ -22,7 +22,7 @@ from rl_tui.engine.learning.policy_copies import MakePolicy, PolicyCopies
 from rl_tui.engine.learning.policy_module import PolicyModule
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStepHook
-from rl_tui.engine.learning.value_function import ValueFunction
+from rl_tui.engine.learning.value_function import Values, no_values
 from rl_tui.engine.specs import BehaviorSpec, Policy, State, Trajectories, Weights
 
 Metrics: TypeAlias = Mapping[str, float]  # by ML-Agents' tag
@@ -115,9 +115,9 @@ class Trainer(Protocol):
         """
         raise NotSupportedError(f"{type(self).__name__} has no policy_module()")
 
-    def value_function(self) -> ValueFunction:
-        """What the critic expects with the parameters that it has now. Raises NotSupportedError where none can say."""
-        raise NotSupportedError(f"{type(self).__name__} has no critic that estimates values of observations")
+    def value_function(self) -> Values:
+        """What the critic expects with the parameters that it has now; `no_values` where none can say."""
+        return no_values(f"{type(self).__name__} has no critic that estimates values of observations")
 
     @abstractmethod
     def weights(self) -> Weights:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.specs import Float32, Observations
+
+Values: TypeAlias = Callable[[Observations], Float32]  # f32[B, S]
+
+
+def no_values(text: str) -> Values:
+    """Where there is no critic that could say it: raises NotSupportedError with this text."""
+
+    def values(_: Observations) -> Float32:
+        raise NotSupportedError(text)
+
+    return values
 
 
 class ValueFunction:

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NoReturn, TypeAlias
+from typing import TypeAlias
 
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import (
     CheckpointError,
     ConfigError,
     NonFiniteError,
-    NotSupportedError,
     PluginError,
     RlTuiError,
 )
@@ -44,7 +43,7 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
     WaitsFor,
 )
-from rl_tui.engine.specs import Float32, Observations, Policy, State, Trajectories
+from rl_tui.engine.specs import Policy, State, Trajectories
 from rl_tui.engine.storage.checkpoint_format import LESSONS
 
 ENDLESS = 1 << 62  # steps of a policy that only plays
@@ -209,13 +208,6 @@ class Learner:
         policy = self._trainer.policy_maker(seed)(is_greedy)
         policy.load(self.weights.latest.snapshot.weights)
         return policy
-
-    def value_function(self) -> Callable[[Observations], Float32]:
-        """The critic as it is now; where there is none, calling it raises NotSupportedError."""
-        try:
-            return self._trainer.value_function()
-        except NotSupportedError as error:
-            return partial(_refuse, error)
 
     def load_weights(self, arrays: GivenWeights) -> None:
         """Act and learn on with these. Raises ConfigError, NotSupportedError."""
@@ -480,10 +472,6 @@ class Learner:
             self._bus.publish(failed)
         else:
             self._bus.publish(BehaviorStateChanged(self.behavior, "finished" if self.is_finished else "stopped"))
-
-
-def _refuse(error: NotSupportedError, _: object) -> NoReturn:
-    raise error
 
 
 def _call_each(hooks: list[TrainStepHook], step: TrainStep) -> None:

@@ -47,7 +47,7 @@ from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Samples, always
 from rl_tui.engine.learning.value_estimates import ValueEstimator
-from rl_tui.engine.learning.value_function import ValueFunction
+from rl_tui.engine.learning.value_function import Values
 from rl_tui.engine.specs import BehaviorSpec, Float32, State, Trajectories
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
@@ -110,8 +110,8 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         """One for all networks."""
         return {"network": self._step.opened()}
 
-    def value_function(self) -> ValueFunction:
-        """What the critic expects with its present parameters. Raises NotSupportedError with memory."""
+    def value_function(self) -> Values:
+        """What the critic expects with its present parameters, without memory."""
         arrays = views(self._step.parameters(), self._network.shapes)
         return self._value_function(self._make_networks, lambda networks, features: networks.value(features)[0], arrays)
 

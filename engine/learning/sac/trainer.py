@@ -18,7 +18,7 @@ from torch import nn
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.network import MemorySettings
-from rl_tui.engine.errors import NonFiniteError, NotSupportedError
+from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.large_observations import largest_observation
 from rl_tui.engine.learning.networks.critics import StateCritic
@@ -36,7 +36,7 @@ from rl_tui.engine.learning.schedules import scheduled, scheduled_learning_rate
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Samples, always
-from rl_tui.engine.learning.value_function import ValueFunction
+from rl_tui.engine.learning.value_function import Values, no_values
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, State, Trajectories
 
 LONGEST_SEGMENT = 16  # steps: longer segments would only delay learning, since values bootstrap the rest
@@ -306,10 +306,10 @@ class SACTrainer(ActorTrainer[SACSettings]):
         """One for each network but the target, and one for the temperatures."""
         return {name: step.opened() for name, step in self._steps.items()}
 
-    def value_function(self) -> ValueFunction:
-        """What the value network expects with its present parameters. Raises NotSupportedError without, with memory."""
+    def value_function(self) -> Values:
+        """What the value network expects with its present parameters, without memory."""
         if self._parameters.value is None:
-            raise NotSupportedError(f"{self._spec.name}: there is no value network where target_q is set")
+            return no_values(f"{self._spec.name}: there is no value network where target_q is set")
         network, streams = self._config.network_settings, len(self._streams)
         make = partial(StateCritic, layout=self._layout, network=network, streams=streams)
         return self._value_function(make, lambda critic, features: critic(features), self._parameters.value.arrays())

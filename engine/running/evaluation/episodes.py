@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import EnvironmentFailure
-from rl_tui.engine.running.evaluation.player import Player
+from rl_tui.engine.learning.player import Player
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.numbering import ids_of_instance
 from rl_tui.engine.specs import BehaviorSpec, Int64, Policy, Steps
