@@ -38,6 +38,7 @@ from rl_tui.engine.running.announcements import (
 )
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BLOCK_ROWS
+from rl_tui.engine.running.checkpoint_parts import CheckpointParts
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
 from rl_tui.engine.running.environments import (
@@ -263,16 +264,6 @@ class Builder:
         files = self._files(spec, config, trainer, to_watch)
         evaluator = self._evaluator(spec, place, config, index, trainer)
         self._note_observations(spec, config, trainer.num_parameters)
-        step, restored = self._restorer.restore(spec, files.store, config, trainer)
-        if not self._is_training:
-            step = 0  # of what is played
-        elif step >= config.max_steps:
-            key = f"behaviors.{spec.name}" if spec.name in self._config.behaviors else "default_settings"
-            self._bus.log("warning", spec.name, max_steps_reached(key, step, config.max_steps))
-        has_replay = self._restorer.restore_replay(spec.name, files.folder, config, trainer)
-        policy.load(trainer.weights())
-        if restored.part("policy").values:
-            policy.load_state(restored.part("policy"))
         settings = LearnerSettings(
             behavior=spec.name,
             config=config,
@@ -284,8 +275,18 @@ class Builder:
             lessons=self._lessons if self._lessons.has_any else None,
             num_agents=place.pool.num_agents[spec.name],
         )
-        learner = Learner(settings, trainer, place.saver, self._bus, self._report, step, policy.state(), evaluator)
-        learner.hyperparameters.restore(restored)
+        parts = CheckpointParts(settings, trainer, self._bus)
+        step = self._restorer.restore(spec, files.store, config, parts)
+        if not self._is_training:
+            step = 0  # of what is played
+        elif step >= config.max_steps:
+            key = f"behaviors.{spec.name}" if spec.name in self._config.behaviors else "default_settings"
+            self._bus.log("warning", spec.name, max_steps_reached(key, step, config.max_steps))
+        has_replay = self._restorer.restore_replay(spec.name, files.folder, config, trainer)
+        policy.load(trainer.weights())
+        if parts.policy.values:
+            policy.load_state(parts.policy)
+        learner = Learner(settings, parts, place.saver, self._bus, self._report, step, evaluator)
         self.files[spec.name] = files
         place.target.behaviors[spec.name] = to_watch, learner.weights.latest  # no learner, which would outlive the run
         if step and self._is_training and files.exporter and _lacks_export(files.folder, config, step):

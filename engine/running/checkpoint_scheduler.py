@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import PluginError
-from rl_tui.engine.learning.trainer import Trainer
-from rl_tui.engine.running.hyperparameters import HYPERPARAMETERS, LiveHyperparameters
-from rl_tui.engine.running.lessons.lessons import Lessons
+from rl_tui.engine.running.checkpoint_parts import CheckpointParts
 from rl_tui.engine.running.saver import SaveJob, Saver
+from rl_tui.engine.running.summaries import LearnerSettings
 from rl_tui.engine.running.triggers import SaveDeadline, Trigger
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.specs import State
-from rl_tui.engine.storage.checkpoint_format import LESSONS
 
 
 @dataclass(frozen=True, slots=True)
 class SaveContext:
-    """What a save needs from the learner. policy: the acting policy's state. mean_return: for ranking checkpoints."""
+    """What a save needs from the learner. mean_return: for ranking checkpoints."""
 
     step: int
-    policy: State
     mean_return: float | None
 
 
@@ -34,27 +30,16 @@ class CheckpointScheduler:
     triggers: for checkpoints and for exports; both fire `offer_due`. deadline: of the checkpoints by the clock.
     """
 
-    def __init__(
-        self,
-        behavior: str,
-        config: BehaviorConfig,
-        trainer: Trainer,
-        hyperparameters: LiveHyperparameters,
-        saver: Saver,
-        bus: EventBus,
-        clock: Callable[[], float],
-        lessons: Lessons | None = None,
-    ):
-        """clock: as of SaveDeadline."""
-        self._behavior = behavior
+    def __init__(self, settings: LearnerSettings, parts: CheckpointParts, saver: Saver, bus: EventBus):
+        config = settings.config
+        self._behavior = settings.behavior
         self._config = config
-        self._trainer = trainer
-        self._hyperparameters = hyperparameters
+        self._trainer = parts.trainer
+        self._parts = parts
         self._saver = saver
         self._bus = bus
-        self._lessons = lessons
         self.triggers = Trigger(config.checkpoint_interval), Trigger(config.export_interval or OFF)
-        self.deadline = SaveDeadline(config.checkpoint_seconds, clock)
+        self.deadline = SaveDeadline(config.checkpoint_seconds, settings.clock)
 
     def offer_due(self, at: SaveContext) -> bool:
         """Offer one job for what is due to the saver; False while another waits."""
@@ -122,22 +107,13 @@ class CheckpointScheduler:
             behavior=self._behavior,
             step=at.step,
             weights=self._trainer.weights(),
-            state=self._state(at.policy) if with_state else None,
+            state=self._parts.state() if with_state else None,
             reason=reason,
             mean_return=at.mean_return,
             commands=tuple(commands),
             with_export=with_export,
             replay=self._replay() if with_state and with_replay else None,
         )
-
-    def _state(self, policy: State) -> State:
-        parts = {"trainer": self._trainer.state(), "policy": policy}
-        changed = self._hyperparameters.state()
-        if changed.values:
-            parts[HYPERPARAMETERS] = changed
-        if self._lessons is not None:
-            parts[LESSONS] = self._lessons.state()
-        return State.merge(parts)
 
     def _replay(self) -> State | None:
         """A copy, unless one is being written: there is never more than one."""

@@ -66,14 +66,14 @@ class LiveHyperparameters:
         return State({}, {name: {"file": self._configured[name], "set": used[name]} for name in changed})
 
     def restore(self, state: State) -> None:
-        """Use the file's values and those set in a checkpoint's whole state, and log each of these.
+        """Use the file's values and those set in a checkpoint, and log each of these.
 
         A value that has changed in the file since then wins: the file was edited later.
         """
         for name, used in dict(self.values).items():
             if used != self._configured[name]:
                 self._trainer.set_hyperparameter(name, self._configured[name])
-        for name, entry in state.part(HYPERPARAMETERS).values.items():
+        for name, entry in state.values.items():
             self._bus.log("info", self._behavior, self._restore(name, entry))
 
     def _restore(self, name: str, entry: Json) -> str:

@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,20 +13,20 @@ from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import (
     CheckpointError,
     ConfigError,
-    NonFiniteError,
     PluginError,
     RlTuiError,
 )
 from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.given_weights import GivenWeights
-from rl_tui.engine.learning.loss_inputs import CustomLoss, require_scalar
-from rl_tui.engine.learning.train_step import TrainStep, TrainStepHook
+from rl_tui.engine.learning.loss_inputs import CustomLoss
 from rl_tui.engine.learning.trainer import Metrics, Trainer, always
+from rl_tui.engine.running.checkpoint_parts import CheckpointParts
 from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
-from rl_tui.engine.running.hooks import Hooks, Milestone, MilestoneHook, call_hook, hook_name
-from rl_tui.engine.running.hyperparameters import LiveHyperparameters
+from rl_tui.engine.running.hooks import Hooks, Milestone
+from rl_tui.engine.running.learner_hooks import LearnerHooks
+from rl_tui.engine.running.life import Life
 from rl_tui.engine.running.published_weights import PublishedWeights
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
@@ -44,7 +43,6 @@ from rl_tui.engine.session.messages import (
     WaitsFor,
 )
 from rl_tui.engine.specs import Policy, State, Trajectories
-from rl_tui.engine.storage.checkpoint_format import LESSONS
 
 ENDLESS = 1 << 62  # steps of a policy that only plays
 LearnerCommand: TypeAlias = SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack
@@ -55,88 +53,59 @@ class Learner:
 
     `learn_from` is called with every block. Any thread may append to `commands`; `serve` answers them through
     `report`. A roll back changes `step` first, then the first version of `weights`. evaluator: None where the policy
-    is not evaluated.
+    is not evaluated. halts_run: a hook has ended the whole run.
     """
 
     def __init__(
         self,
         settings: LearnerSettings,
-        trainer: Trainer,
+        parts: CheckpointParts,
         saver: Saver,
         bus: EventBus,
         report: Report,
         step: int,
-        policy_state: State,
         evaluator: Evaluator | None = None,
     ):
         self.behavior, config = settings.behavior, settings.config
         self.step = step
-        self.failure: RlTuiError | None = None
-        self.is_stopped = False  # by a hook, which ends the run
+        self.life = Life(step, config.max_steps if settings.is_training else None)
+        self.halts_run = False
         self.commands: deque[LearnerCommand] = deque()
         self.evaluator = evaluator
+        self.hyperparameters = parts.hyperparameters
         self.metrics: Metrics = {}  # of the newest update of this process
         self.update_seconds = 0.0
         self.busy_with: WaitsFor | None = None  # in its thread, which may be that of its environment
+        self.trainer: Trainer = parts.trainer
+        self.weights = PublishedWeights(self.trainer, step if settings.is_training else None)
         self._settings = settings
-        self._trainer = trainer
-        self.hyperparameters = LiveHyperparameters(self.behavior, self._trainer, config.hyperparameters, bus)
-        self.weights = PublishedWeights(self._trainer, step if settings.is_training else None)
+        self._parts = parts
         self._saver = saver
         self._bus = bus
         self._report = report
         self._summaries = SummaryReporter(settings, bus)
-        self._scheduler = CheckpointScheduler(
-            self.behavior, config, self._trainer, self.hyperparameters, saver, bus, settings.clock, settings.lessons
-        )
+        self._scheduler = CheckpointScheduler(settings, parts, saver, bus)
         self._evaluations = Trigger(OFF if evaluator is None else evaluator.interval, at_end=True)
         self._summary = Trigger(config.summary_freq)
         self._throughput = Trigger(config.throughput_interval)
-        self._own: list[tuple[Trigger[int], MilestoneHook]] = []
-        self._after_train_steps: list[TrainStepHook] = []
-        self._losses: list[tuple[CustomLoss, CustomLoss]] = []  # with how the trainer calls them
-        self._has_registered = False  # these with the trainer
-        self._has_updated = False  # with the newest block
-        self._has_learned = not self.is_finished  # what its last checkpoint may lack
+        self._hooks = LearnerHooks(self.trainer)
         self._origin = step  # `step` less the rows of all blocks that came
-        self._policy_state = policy_state
-        self._has_ended = False
-        self._is_half_loaded = False  # its trainer has loaded half a state, which must not be saved
         self._restart(step)
         self.add_hooks(settings.hooks)
 
     def add_hooks(self, hooks: Hooks) -> None:
         """Call these from now on, too. Raises NotSupportedError where the trainer calls none."""
-        for interval, hook in hooks.every:
-            trigger = Trigger(interval)
-            trigger.restart(self.step)
-            self._own.append((trigger, hook))
+        self._hooks.add(hooks, self.step, learns=self._settings.is_training)
         self._look_ahead()
-        for each in hooks.on_train_step if self._settings.is_training else ():
-            if not self._has_registered:
-                self._trainer.on_train_step(partial(_call_each, self._after_train_steps))
-                self._has_registered = True
-            self._after_train_steps.append(each)
 
     def add_loss(self, loss: CustomLoss) -> None:
         """Add this loss to every mini-batch's. Raises ConfigError, NotSupportedError."""
-        name = hook_name(loss, "on_loss")
-        called = partial(call_hook, require_scalar(loss))
-        self._trainer.on_loss(called)
-        self._losses.append((loss, called))
+        name = self._hooks.add_loss(loss)
         self._bus.log("info", self.behavior, f"{name} is added to the loss of every mini-batch: updates take longer")
 
     def remove_hook(self, hook: object) -> None:
         """Call it no more, whatever it was added for. Raises ConfigError where it was not added."""
-        kept = [own for own in self._own if own[1] != hook]
-        after = [own for own in self._after_train_steps if own != hook]
-        gone = [own for own in self._losses if own[0] == hook]
-        for own in gone:
-            self._losses.remove(own)
-            self._trainer.remove_loss(own[1])
-        if not gone and len(kept) + len(after) == len(self._own) + len(self._after_train_steps):
-            raise ConfigError(f"hook: must be one that was added, got {hook!r}")
-        self._own[:], self._after_train_steps[:] = kept, after
+        self._hooks.remove(hook)
 
     def _restart(self, step: int) -> None:
         """Everything counts on from here."""
@@ -151,7 +120,27 @@ class Learner:
     @property
     def is_finished(self) -> bool:
         """Whether max_steps is reached. A policy that only plays is never finished."""
-        return self._settings.is_training and self.step >= self._settings.config.max_steps
+        return self.life.stage == "finished"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it learns no more: max_steps is reached, a hook has ended the run, or something failed."""
+        return self.life.is_over
+
+    @property
+    def failure(self) -> RlTuiError | None:
+        """What ended it early."""
+        return self.life.failure
+
+    @property
+    def was_finished(self) -> bool:
+        """Whether it had finished before this process, which has changed nothing of it."""
+        return self._settings.is_training and not (self.life.has_learned or self.hyperparameters.has_changed)
+
+    @property
+    def can_roll_back(self) -> bool:
+        """Whether it diverged, and there is a checkpoint from before that it can resume from."""
+        return self._settings.is_training and self.life.has_diverged and self._saver.has_good(self.behavior)
 
     @property
     def max_steps(self) -> int:
@@ -159,34 +148,14 @@ class Learner:
         return self._settings.config.max_steps
 
     @property
-    def _is_learning(self) -> bool:
-        return self._settings.is_training and not self.is_finished
-
-    @property
-    def was_finished(self) -> bool:
-        """Whether it had finished before this process, which has changed nothing of it."""
-        return self._settings.is_training and not (self._has_learned or self.hyperparameters.has_changed)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it learns no more: max_steps is reached, a hook has ended the run, or something failed."""
-        return self.is_finished or self.is_stopped or self.failure is not None
-
-    @property
-    def can_roll_back(self) -> bool:
-        """Whether it diverged, and there is a checkpoint from before that it can resume from."""
-        is_divergence = self._settings.is_training and isinstance(self.failure, NonFiniteError)
-        return is_divergence and self._saver.has_good(self.behavior)
-
-    @property
     def rows_per_update(self) -> int:
         """How many rows an update needs."""
-        return self._trainer.rows_per_update
+        return self.trainer.rows_per_update
 
     @property
     def num_updates(self) -> int:
         """Updates since the beginning of training."""
-        return self._trainer.num_updates
+        return self.trainer.num_updates
 
     @property
     def mean_return(self) -> float | None:
@@ -196,23 +165,18 @@ class Learner:
     @needing_memory("training")
     def loss(self, block: Trajectories) -> Metrics:
         """The losses of the current networks on this experience. Changes nothing. Raises OutOfMemory, PluginError."""
-        return self._trainer.loss(block)
-
-    @property
-    def trainer(self) -> Trainer:
-        """What it trains with."""
-        return self._trainer
+        return self.trainer.loss(block)
 
     def make_policy(self, is_greedy: bool, seed: int) -> Policy:
         """A policy with the newest weights that were published. Raises NotSupportedError, PluginError."""
-        policy = self._trainer.policy_maker(seed)(is_greedy)
+        policy = self.trainer.policy_maker(seed)(is_greedy)
         policy.load(self.weights.latest.snapshot.weights)
         return policy
 
     def load_weights(self, arrays: GivenWeights) -> None:
         """Act and learn on with these. Raises ConfigError, NotSupportedError."""
-        self._trainer.load_weights(arrays)
-        self._has_learned = True
+        self.trainer.load_weights(arrays)
+        self.life.has_learned = True
         self.weights.replace(self.step)
 
     def steps_left(self, num_rows: int) -> int:
@@ -241,27 +205,26 @@ class Learner:
         called at every step of an evaluation, which ends when it returns False. may_continue: the same between
         mini-batches, see Trainer.update. Raises HookError, NonFiniteError, OutOfMemory, PluginError.
         """
-        self._policy_state = policy_state
+        self._parts.policy = policy_state
         if block.policy_version < self.weights.first_version:
             self._origin -= block.num_rows
             return
         start = time.perf_counter()
         self._add(block)
-        self._has_updated = self._settings.is_training and self._trainer.is_ready()
-        if self._has_updated:
+        has_updated = self._settings.is_training and self.trainer.is_ready()
+        if has_updated:
             with self._busy("update"):
-                self.metrics = self._trainer.update(self.step, may_continue)
+                self.metrics = self.trainer.update(self.step, may_continue)
             self._summaries.statistics.add(self.metrics)
             self.weights.publish(self.step)
         self.update_seconds += time.perf_counter() - start
         if self.step >= self._due_at or self.is_finished:
-            self._do_what_is_due(should_continue)
-        may_save = self._has_updated and self._is_learning and self.failure is None
-        if may_save and self._scheduler.deadline.falls_before_next_update():
+            self._do_what_is_due(has_updated, should_continue)
+        if has_updated and self.life.stage == "learning" and self._scheduler.deadline.falls_before_next_update():
             self._scheduler.offer_by_clock(self._save_context)
 
-    def _do_what_is_due(self, should_continue: Callable[[], bool]) -> None:
-        for trigger, action in self._periodic(should_continue):
+    def _do_what_is_due(self, has_updated: bool, should_continue: Callable[[], bool]) -> None:
+        for trigger, action in self._periodic(has_updated, should_continue):
             if self.failure is None:  # an environment may hang during the evaluation
                 trigger.fire(self.step, action, self.is_finished)
         self._look_ahead()
@@ -270,27 +233,31 @@ class Learner:
         """Nothing is due before a certain step: most blocks come long before it."""
         self._due_at = min(trigger.due_at for trigger, _ in self._periodic())
 
-    def _periodic(self, should_continue: Callable[[], bool] = always) -> Iterator[tuple[Trigger[int], Action]]:
-        """What is done at intervals, in this order: scores are in their summary, and rank their checkpoint."""
+    def _periodic(
+        self, has_updated: bool = False, should_continue: Callable[[], bool] = always
+    ) -> Iterator[tuple[Trigger[int], Action]]:
+        """What is done at intervals, in this order: scores are in their summary, and rank their checkpoint.
+
+        has_updated: with the newest block.
+        """
         yield self._throughput, lambda _: self._summaries.measure_throughput(self.step)
-        yield self._evaluations, lambda _: self._evaluate(should_continue)
-        yield self._summary, lambda step: self._summaries.publish(step, self._is_learning)
+        yield self._evaluations, lambda _: self._evaluate(has_updated, should_continue)
+        yield self._summary, lambda step: self._summaries.publish(step, self.life.stage == "learning")
         for trigger in self._scheduler.triggers:
-            yield trigger, self._save
-        for trigger, hook in tuple(self._own):
-            if (trigger, hook) in self._own:  # an earlier one may have removed it
-                yield trigger, partial(self._call, trigger, hook)
+            yield trigger, lambda _: self._save(has_updated)
+        yield from self._hooks.periodic(self._milestone)
 
     def _add(self, block: Trajectories) -> None:
         if self._settings.is_training:
-            self._summaries.statistics.add_samples(self._trainer.add(block))
+            self._summaries.statistics.add_samples(self.trainer.add(block))
             if self._settings.config.threaded:
                 self._summaries.statistics.add(
                     {"Policy/Version Lag": float(self.weights.version - block.policy_version)}
                 )
         self._summaries.add_block(block)
         self.step += block.num_rows
-        self._has_learned = True
+        self.life.has_learned = True
+        self.life.reach(self.step)
 
     @contextmanager
     def _busy(self, doing: WaitsFor) -> Iterator[None]:
@@ -304,12 +271,12 @@ class Learner:
     def _save_context(self) -> SaveContext:
         """Checkpoints are ranked by the newest evaluation, or else by the newest episodes of training."""
         ranking = self.evaluator if self.evaluator is not None and self.evaluator.is_on else self._summaries
-        return SaveContext(self.step, self._policy_state, ranking.ranking_return)
+        return SaveContext(self.step, ranking.ranking_return)
 
-    def _evaluate(self, should_continue: Callable[[], bool]) -> bool:
+    def _evaluate(self, has_updated: bool, should_continue: Callable[[], bool]) -> bool:
         """Evaluate the policy apart from its training, right after an update or at the end; whether that was done."""
         evaluator, version = self.evaluator, self.weights.version
-        may_have_changed = self._has_updated or self.is_finished
+        may_have_changed = has_updated or self.is_finished
         if evaluator is None or not may_have_changed or not evaluator.can_evaluate(version):
             return False
         with self._busy("evaluation"):
@@ -319,14 +286,13 @@ class Learner:
         self._summaries.statistics.add(metrics)
         return bool(metrics)
 
-    def _save(self, _: int) -> bool:
+    def _save(self, has_updated: bool) -> bool:
         """Right after an update, so that no rows wait that would be lost; the end is saved by `finish`."""
-        return self._has_updated and self._is_learning and self._scheduler.offer_due(self._save_context)
+        return has_updated and self.life.stage == "learning" and self._scheduler.offer_due(self._save_context)
 
-    def _call(self, trigger: Trigger[int], hook: MilestoneHook, multiple: int) -> None:
-        trigger.restart(self.step)  # one that raises is not called again for the same multiple
+    def _milestone(self, multiple: int) -> Milestone:
         evaluated = None if self.evaluator is None else self.evaluator.mean_return
-        call_hook(hook, Milestone(self.behavior, multiple, self.step, self.num_updates, self.mean_return, evaluated))
+        return Milestone(self.behavior, multiple, self.step, self.num_updates, self.mean_return, evaluated)
 
     def serve(self, may_wait: bool = False) -> None:
         """Answer the pending commands in their order.
@@ -377,7 +343,7 @@ class Learner:
         """Why nothing of this behavior's training can be changed; "" when it can."""
         if not self._settings.is_training:
             return f"{self.behavior} only plays"
-        if self._has_ended or self.is_over:
+        if self.life.is_closed or self.is_over:
             return f"{self.behavior} has ended; --resume continues from a checkpoint"
         return ""
 
@@ -400,34 +366,26 @@ class Learner:
                 raise CheckpointError(self._unchangeable)
             path = Path(command.path)
             before = self.hyperparameters.values
-            state, checkpoint = self._saver.roll_back(self.behavior, path, self._trainer.state())
+            state, checkpoint = self._saver.roll_back(self.behavior, path, self.trainer.state())
         except (CheckpointError, PluginError) as error:
             self._answer([command.id], False, str(error))
             return
-        newest, from_step = self.weights.version, self.step
+        newest, from_step, has_failed = self.weights.version, self.step, self.failure is not None
         try:
-            self._trainer.load(state.part("trainer"))
+            self._parts.restore(state, checkpoint.step)
         except PluginError as error:
-            self._is_half_loaded = True
-            self.fail(error)
+            self.life.fail(error, is_half_loaded=True)
             self._answer([command.id], False, str(error))
             return
-        if (lessons := self._settings.lessons) is not None:
-            lessons.follow_roll_back(self.behavior, state.part(LESSONS), checkpoint.step, self.max_steps)
-        has_failed, self.failure, self._has_ended = self.failure is not None, None, False
+        self.life.begin_again()
         self._restart(checkpoint.step)
         self._origin += checkpoint.step - self.step
         self.step = checkpoint.step
+        self.life.reach(self.step)
         self.weights.abandon(newest)
         self.weights.publish(self.step)
         self._bus.publish(BehaviorRolledBack(self.behavior, self.step, from_step, command.path))
-        try:
-            self.hyperparameters.restore(state)
-            self.hyperparameters.publish_changes(before, self.step)
-        except PluginError as error:
-            self.fail(error)
-            self._answer([command.id], False, str(error))
-            return
+        self.hyperparameters.publish_changes(before, self.step)
         if has_failed:
             self._bus.publish(BehaviorStateChanged(self.behavior, "training"))
         self._answer([command.id], True, f"resumed from step {self.step}, {command.path}")
@@ -435,15 +393,16 @@ class Learner:
     @property
     def has_ended(self) -> bool:
         """Whether `finish` was called since the start, or since a roll back."""
-        return self._has_ended
+        return self.life.is_closed
 
     def fail(self, error: RlTuiError) -> None:
         """Stop learning because of `error`; `finish` saves what has been learned."""
-        self.failure = self.failure or error
+        self.life.fail(error)
 
     def stop(self, why: str) -> None:
         """Stop learning, and the whole run with it; `finish` saves what has been learned."""
-        self.is_stopped = True
+        self.halts_run = True
+        self.life.stop()
         self._bus.log("info", self.behavior, why)
 
     def finish(self, reason: CheckpointReason | None) -> None:
@@ -451,13 +410,13 @@ class Learner:
 
         Does so once; further calls change nothing.
         """
-        if self._has_ended:
+        if self.life.is_closed:
             return
-        self._has_ended = True
+        self.life.is_closed = True
         self.serve(may_wait=True)
         if self.failure is not None:
             reason = "error"
-        if self._is_half_loaded:
+        if self.life.stage == "unsavable":
             self._saver.report_unsaved(self.behavior, self.step)
         elif reason is not None and self._settings.is_training and not self.was_finished:
             try:
@@ -472,10 +431,3 @@ class Learner:
             self._bus.publish(failed)
         else:
             self._bus.publish(BehaviorStateChanged(self.behavior, "finished" if self.is_finished else "stopped"))
-
-
-def _call_each(hooks: list[TrainStepHook], step: TrainStep) -> None:
-    """Call them. No method: a trainer that refers to its learner would keep it in memory after the end of a run."""
-    for hook in tuple(hooks):
-        if hook in hooks:  # an earlier one may have removed it
-            call_hook(hook, step)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.export.policy_files import RAW, read_weights
 from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.running.checkpoint_parts import TRAINER, CheckpointParts
 from rl_tui.engine.running.misfit import trained_otherwise
 from rl_tui.engine.sampling.environments.unity.wire.packages import misread_before
 from rl_tui.engine.session.bus import EventBus
@@ -46,24 +48,25 @@ class Restorer:
         self._bus = bus
 
     def restore(
-        self, spec: BehaviorSpec, store: CheckpointStore, config: BehaviorConfig, trainer: Trainer
-    ) -> tuple[int, State]:
-        """The step to resume from, and the resumed state, which the trainer has loaded.
+        self, spec: BehaviorSpec, store: CheckpointStore, config: BehaviorConfig, parts: CheckpointParts
+    ) -> int:
+        """The step to resume from; the parts have what its checkpoint keeps.
 
-        A run that is only initialized from another uses what that one has learned, and nothing else.
+        A run that is only initialized from another uses what that one's trainer has learned, and nothing else.
         """
-        name = spec.name
+        name, trainer = spec.name, parts.trainer
         if self._is_resumed:
             newest = store.newest_valid()
             for reason in newest.skipped:
                 self._bus.log("warning", name, f"a checkpoint was skipped: {reason}")
             if newest.path is not None:
                 state, checkpoint = store.load(newest.path)
-                self._load(spec, config, state, checkpoint, trainer)
+                restore = partial(parts.restore, state, checkpoint.step)
+                self._load(spec, config, state, checkpoint, trainer, restore)
                 self.resumed_from[name] = newest.path
                 if not self._settings.inference and checkpoint.step < config.max_steps:
                     self._bus.log("info", name, f"resumed at step {checkpoint.step}: {RESTARTED}")
-                return checkpoint.step, state
+                return checkpoint.step
             self._bus.log("warning", name, "no checkpoint to resume from: this behavior starts over")
         path = self._initial_checkpoint(name, config)
         if path is not None and path.suffix == RAW:
@@ -74,8 +77,9 @@ class Restorer:
                 raise CheckpointError(f"{path}: {error}") from error
             self._bus.log("info", name, f"loaded {path}")
         elif path is not None:
-            self._load(spec, config, *read(path), trainer)
-        return 0, State()
+            state, checkpoint = read(path)
+            self._load(spec, config, state, checkpoint, trainer, partial(trainer.load, state.part(TRAINER)))
+        return 0
 
     def restore_replay(self, name: str, folder: BehaviorFolder, config: BehaviorConfig, trainer: Trainer) -> bool:
         """Load the saved replay buffer, where the configuration asks for it; whether it was loaded.
@@ -112,16 +116,23 @@ class Restorer:
         return newest.path
 
     def _load(
-        self, spec: BehaviorSpec, config: BehaviorConfig, state: State, checkpoint: Checkpoint, trainer: Trainer
+        self,
+        spec: BehaviorSpec,
+        config: BehaviorConfig,
+        state: State,
+        checkpoint: Checkpoint,
+        trainer: Trainer,
+        restore: Callable[[], None],
     ) -> None:
         name = spec.name
         try:
-            load_trainer(trainer, state, checkpoint)
+            _require_fitting(trainer.state().tensors, state.part(TRAINER).tensors, checkpoint)
         except CheckpointError as error:
             if differences := trained_otherwise(checkpoint, spec, config):
                 text = f"its checkpoint was trained with {differences}. Use these again, or another folder."
                 raise CheckpointError(f"{name}: {text}\n{error}") from error
             raise
+        restore()
         if checkpoint.is_from_other_version:
             written_by = checkpoint.program_version
             self._bus.log("warning", name, f"{checkpoint.path} was written by version {written_by}, this is {VERSION}")
@@ -152,14 +163,14 @@ def require_continued(folder: Path, behaviors: Collection[str]) -> None:
 
 def load_trainer(trainer: Trainer, state: State, checkpoint: Checkpoint) -> None:
     """Load a checkpoint's state into the trainer. Raises PluginError, and CheckpointError naming all that differs."""
-    part = state.part("trainer")
+    part = state.part(TRAINER)
     _require_fitting(trainer.state().tensors, part.tensors, checkpoint)
     trainer.load(part)
 
 
 def load_actor(actor: SavedActor, state: State, checkpoint: Checkpoint, seed: int, is_greedy: bool) -> Policy:
     """The policy in a checkpoint's state. Raises CheckpointError, naming every array that differs."""
-    part = state.part("trainer")
+    part = state.part(TRAINER)
     _require_fitting(actor.expected(), actor.found(part), checkpoint)
     return actor.policy(part, seed, is_greedy)
 

@@ -163,7 +163,7 @@ class Runtime:
     def must_halt(self) -> bool:
         """Whether one behavior ends all: a hook raised, or an environment has shown a behavior for which the
         configuration has no settings, or unusable ones."""
-        if any(behavior.learner.is_stopped for behavior in self.behaviors.values()):
+        if any(behavior.learner.halts_run for behavior in self.behaviors.values()):
             return True
         return any(isinstance(failure, ConfigError | NotSupportedError | HookError) for failure in self.failures)
 

@@ -33,7 +33,7 @@ def learner(folder: Path, kind: str, **changes: Any) -> rl_tui.Learner:
 
 
 def tensors(of: rl_tui.Learner, part: str = "network.") -> State:
-    return {name: array for name, array in of._learner._trainer.state().tensors.items() if name.startswith(part)}
+    return {name: array for name, array in of._learner.trainer.state().tensors.items() if name.startswith(part)}
 
 
 def trained(folder: Path, kind: str, loss: Any = None, updates: int = 1, **changes: Any) -> State:

@@ -89,7 +89,7 @@ def test_ppo_learns_from_recorded_episodes_as_from_collected_experience_bit_for_
             losses = collecting.learn(block)
             recorded = rl_tui.Trajectories.from_episodes(segments(block), foreign.policy())
             assert foreign.learn(recorded) == losses
-        own, other = (learner._learner._trainer.state() for learner in (collecting, foreign))
+        own, other = (learner._learner.trainer.state() for learner in (collecting, foreign))
         assert equal(own.tensors, other.tensors)
         assert own.values == other.values
         assert any((array != 0).any() for name, array in own.tensors.items() if ".adam_mean." in name)
@@ -298,7 +298,7 @@ def test_value_is_the_critics_as_of_the_policys_step(trainer: str, tmp_path: Pat
         assert values.shape == (block.num_rows,)
         assert policy.value(block.observations[0][0]) == pytest.approx(values[0], abs=1e-5)
         if trainer == "ppo":
-            own = learner._learner._trainer
+            own = learner._learner.trainer
             features = own._features(block.observations)
             np.testing.assert_allclose(own._network.values(features)[0][:, 0], values, atol=1e-5)
         for _ in range(3):

@@ -57,7 +57,7 @@ def checkpoints(folder: Path, behavior: str = "*") -> list[Path]:
 
 def everything(learner: rl_tui.Learner) -> State:
     """All that a trainer and its policy hold, the replay buffer included."""
-    own = learner._learner._trainer
+    own = learner._learner.trainer
     replay = own.replay() or State()
     return State.merge({"trainer": own.state(), "policy": learner._own.policy.state(), "replay": replay})
 
@@ -177,11 +177,11 @@ def test_learner_continues_from_the_newest_checkpoint_of_its_folder(
     with line(tmp_path) as learner:
         learner.run(2)
         assert learner.resumed_from is None
-        state, step = learner._learner._trainer.state(), learner.step
+        state, step = learner._learner.trainer.state(), learner.step
     with caplog.at_level(logging.INFO, "rl_tui"), line(tmp_path) as learner:
         assert (learner.step, learner.num_updates) == (step, 2)
         assert learner.resumed_from == checkpoints(tmp_path / "a")[-1]
-        assert equal(learner._learner._trainer.state().tensors, state.tensors)
+        assert equal(learner._learner.trainer.state().tensors, state.tensors)
         assert f"resumed at step {step}" in caplog.text
         learner.run(1)
         assert learner.step > step
@@ -213,9 +213,9 @@ def test_replay_buffer_is_restored_where_it_is_saved(tmp_path: Path) -> None:
     settings["hyperparameters"]["save_replay_buffer"] = True
     with rl_tui.Learner(settings, "toy:line", tmp_path / "a", seed=1) as learner:
         learner.run(5)
-        replay = learner._learner._trainer.replay()
+        replay = learner._learner.trainer.replay()
     with rl_tui.Learner(settings, "toy:line", tmp_path / "a", seed=1) as learner:
-        restored = learner._learner._trainer.replay()
+        restored = learner._learner.trainer.replay()
         assert replay is not None
         assert restored is not None
         assert equal(restored.tensors, replay.tensors)
@@ -807,7 +807,7 @@ def test_hook_that_raises_ends_run_with_everything_saved_and_training_may_contin
         assert re.fullmatch(
             rf"{what} \S+stop( raised LookupError: for today)?, at .*:\d+ in stop; saved in {checkpoint}", note
         )
-        step, state = learner.step, learner._learner._trainer.state()
+        step, state = learner.step, learner._learner.trainer.state()
         assert checkpoint.name == f"Agent-{step}"
         assert equal(tensors_of(checkpoint), {f"trainer.{name}": array for name, array in state.tensors.items()})
         learner.run(1)
@@ -828,15 +828,15 @@ def test_hook_after_a_train_step_that_raises_undoes_the_update(tmp_path: Path) -
 
     with line(tmp_path) as learner:
         learner.run(1)
-        before = learner._learner._trainer.weights()
+        before = learner._learner.trainer.weights()
         learner.on_train_step(stop)
         learner.run(1)
         assert learner.num_updates == 2
-        after = learner._learner._trainer.weights()
+        after = learner._learner.trainer.weights()
         with pytest.raises(Enough):
             learner.run(1)
         assert learner.num_updates == 2
-        assert equal(learner._learner._trainer.weights().arrays, after.arrays)
+        assert equal(learner._learner.trainer.weights().arrays, after.arrays)
         assert not equal(before.arrays, after.arrays)
         learner.run(1)
         assert learner.num_updates == 3

@@ -33,7 +33,7 @@ def learner(kind: str, folder: Path, seed: int = 1, **changes: Any) -> rl_tui.Le
 
 
 def state(of: rl_tui.Learner) -> dict[str, np.ndarray[Any, Any]]:
-    return of._learner._trainer.state().tensors
+    return of._learner.trainer.state().tensors
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -94,7 +94,7 @@ def test_optimizer_begins_again(tmp_path: Path) -> None:
         assert adam.step == 0
         found = state(own)
         assert not any(array.any() for name, array in found.items() if ".adam_" in name)
-        assert own._learner._trainer.state().values["network"] == {"adam_steps": 0}
+        assert own._learner.trainer.state().values["network"] == {"adam_steps": 0}
         own.run(1)
         assert adam.step > 0
 

@@ -100,12 +100,12 @@ def test_learner_begins_with_a_checkpoint_a_run_or_a_raw_policy(tmp_path: Path) 
     with learner(tmp_path / "a", behavior="Walker") as first:
         first.run(3)
         checkpoint, raw, weights = first.save(), first.export()["raw"], first.weights()
-        state = first._learner._trainer.state()
+        state = first._learner.trainer.state()
     for name, origin in (("checkpoint", checkpoint), ("run", tmp_path / "a"), ("raw", str(raw))):
         with learner(tmp_path / name, 2, initialize_from=origin) as second:
             assert (second.step, second.resumed_from) == (0, None)
             assert_equal(second.weights(), weights)
-            own = second._learner._trainer.state()
+            own = second._learner.trainer.state()
             values = {key for key in state.tensors if "adam_mean" in key or key.endswith("values.weight")}
             is_whole = all(np.array_equal(own.tensors[key], state.tensors[key]) for key in values)
             assert is_whole == (name != "raw"), "a policy has no critic and no optimizer"

@@ -113,7 +113,7 @@ def measure(workload: str, seed: int, turns: int) -> dict[str, Clocked]:
                 loops[loop] = Clocked(bare.run, lambda held=bare: held.step, bare.trainer)
             else:
                 learner = leaving.enter_context(Learner(config, None, Path(folder, loop)))
-                loops[loop] = Clocked(learner.run, lambda held=learner: held.step, learner._learner._trainer)
+                loops[loop] = Clocked(learner.run, lambda held=learner: held.step, learner._learner.trainer)
         for number in range(turns):
             for each in rotated(LOOPS[workload], number):
                 loops[each].turn(TURN[workload])

@@ -76,7 +76,7 @@ def test_first_program_of_the_page_survives_kill_and_learns_cartpole(tmp_path: P
     step = int(checkpoint.name.rpartition("-")[2])
     with rl_tui.Learner("ppo/CartPole", "CartPole-v1", folder, seed=1) as learner:
         assert (learner.resumed_from, learner.step) == (checkpoint, step)
-        restored = {f"trainer.{name}": array for name, array in learner._learner._trainer.state().tensors.items()}
+        restored = {f"trainer.{name}": array for name, array in learner._learner.trainer.state().tensors.items()}
         assert any(".adam_mean." in name for name in restored)
         assert equal(restored, tensors_of(checkpoint))
     printed = ran(FIRST, tmp_path).splitlines()

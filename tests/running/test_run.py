@@ -15,9 +15,10 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 
 from rl_tui.engine.errors import CheckpointError, SyncError
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
-from rl_tui.engine.learning.trainer import Metrics, Trainer
+from rl_tui.engine.learning.trainer import Metrics
 from rl_tui.engine.running import building, command_router
 from rl_tui.engine.running import run as run_module
+from rl_tui.engine.running.checkpoint_parts import CheckpointParts
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.summaries import LearnerSettings
 from rl_tui.engine.session.messages import (
@@ -241,9 +242,9 @@ def test_nothing_that_learned_outlives_its_run(threaded: bool, monkeypatch: pyte
     made: list[weakref.ref[object]] = []
 
     class Noted(Learner):
-        def __init__(self, settings: LearnerSettings, trainer: Trainer, *others: Any) -> None:
-            made.extend((weakref.ref(self), weakref.ref(trainer)))
-            super().__init__(settings, trainer, *others)
+        def __init__(self, settings: LearnerSettings, parts: CheckpointParts, *others: Any) -> None:
+            made.extend((weakref.ref(self), weakref.ref(parts.trainer)))
+            super().__init__(settings, parts, *others)
 
     monkeypatch.setattr(building, "Learner", Noted)
     sac = {"batch_size": 8, "buffer_init_steps": 16, "steps_per_update": 16}

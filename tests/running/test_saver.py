@@ -12,6 +12,7 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from rl_tui.engine.running.checkpoint_parts import CheckpointParts
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
 from rl_tui.engine.running.summaries import LearnerSettings
@@ -70,7 +71,8 @@ class Bench:
         self.saver = Saver(files, self.bus, self.report, lambda _: None)
         self.trainer = PPOTrainer(SPEC, config, 1, torch.device("cpu"))
         learner = LearnerSettings("Walker", config, True, 0.0, clock=lambda: self.seconds)
-        self.learner = Learner(learner, self.trainer, self.saver, self.bus, self.report, 0, State())
+        parts = CheckpointParts(learner, self.trainer, self.bus)
+        self.learner = Learner(learner, parts, self.saver, self.bus, self.report, 0)
 
     def train(self, num_rows: int, value: float = 1.0) -> None:
         """The learner takes one block of rows of one agent."""

@@ -137,8 +137,8 @@ class Lessons:
             if changed:
                 self.version += 1
 
-    def follow_roll_back(self, behavior: str, state: State, step: int, max_steps: int) -> None:
-        """Restore what a behavior decides on, and publish lessons that are others now."""
+    def follow(self, behavior: str, state: State, step: int, max_steps: int) -> None:
+        """Restore what a behavior decides on as of that step, and publish lessons that are others now."""
         with self._lock:
             before = dict(self._curricula.lessons)
             self.restore(behavior, state, only_own=True)
