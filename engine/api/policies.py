@@ -117,8 +117,8 @@ class ActingPolicy:
     def _evaluating(self) -> ActorPolicy:
         if isinstance(self._policy, ActorPolicy):
             return self._policy
-        text = "knows no log-probabilities: use learner.policy(), or a file of the kind raw"
-        raise NotSupportedError(f"{self.behavior}: a {type(self._policy).__name__} {text}")
+        text = "this policy knows no log-probabilities: use learner.policy() of PPO or SAC, or a file of the kind raw"
+        raise NotSupportedError(f"{self.behavior}: {text}")
 
     def _decisions(self, observation: Any, action_mask: Any) -> tuple[DecisionSteps, bool]:
         """As agents that wait for an action, and whether it is a single observation."""

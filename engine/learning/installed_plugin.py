@@ -1,4 +1,4 @@
-"""A trainer or a reward signal of an installed package as others see it: its errors name the package."""
+"""A trainer, a policy or a reward signal of an installed package as others see it: its errors name the package."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from rl_tui.engine import registry
 from rl_tui.engine.errors import PluginError
 from rl_tui.engine.learning.full_memory import needing_memory
+from rl_tui.engine.learning.policies import ActorPolicy
+from rl_tui.engine.learning.policy_copies import MakePolicy
 from rl_tui.engine.learning.policy_module import PolicyModule
-from rl_tui.engine.specs import State
+from rl_tui.engine.specs import Policy, State
 
 T = TypeVar("T")
 ABSENT = object()
@@ -78,6 +80,10 @@ class InstalledPlugin:
                     return self._metrics(method, returned)
                 case "evaluate" | "evaluate_transitions":
                     return self._rewards(method, returned, arguments[0].num_rows)
+                case "make_policy":
+                    return _checked_policy(self._kind, self._name, returned)
+                case "policy_maker":
+                    return partial(_make_checked, self._kind, self._name, returned)  # holds no trainer, as the other
                 case "policy_module" if not isinstance(returned, PolicyModule):
                     raise self._wrong(f"{method} must return a PolicyModule, got {_described(returned)}")
         return returned
@@ -136,6 +142,16 @@ class InstalledPlugin:
 
     def _wrong(self, text: str) -> PluginError:
         return registry.refused(self._kind, self._name, text)
+
+
+def _make_checked(kind: str, name: str, make_policy: MakePolicy, is_greedy: bool) -> Policy:
+    with registry.blaming(kind, name, "make_policy"):
+        return _checked_policy(kind, name, make_policy(is_greedy))
+
+
+def _checked_policy(kind: str, name: str, policy: Policy) -> Policy:
+    """Its errors name the package, too; an ActorPolicy, which can also evaluate actions, stays what it is."""
+    return policy if isinstance(policy, ActorPolicy) else cast(Policy, InstalledPlugin(kind, name, policy, base=object))
 
 
 def _described(found: object) -> str:

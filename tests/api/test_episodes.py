@@ -223,9 +223,9 @@ def test_what_are_no_episodes_is_refused(shared_policy: rl_tui.ActingPolicy, tmp
     with rl_tui.Learner(runs.behavior(export_policies=["greedy"]), "CartPole-v1", tmp_path / "a") as learner:
         learner.export()
     onnx = rl_tui.load_policy(tmp_path / "a")
-    with pytest.raises(rl_tui.NotSupportedError, match=r"OnnxPolicy knows no log-probabilities: use learner\.policy"):
+    with pytest.raises(rl_tui.NotSupportedError, match=r"this policy knows no log-probabilities: use learner\.policy"):
         read([wrong()], onnx)
-    with pytest.raises(rl_tui.NotSupportedError, match="OnnxPolicy knows no log-probabilities"):
+    with pytest.raises(rl_tui.NotSupportedError, match="this policy knows no log-probabilities"):
         onnx.evaluate(np.zeros(4, np.float32))
 
 

@@ -29,7 +29,7 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.specs import DecisionSteps
 from tests.packages import Packages
 from tests.plugin_examples import PAGE
-from tests.running.runs import ENDLESS, THREADED, configuration, live, run_to_end
+from tests.running.runs import ENDLESS, THREADED, configuration, ending, live, run_to_end
 from tests.running.watching.test_watching import SIZE, until
 
 CODE = (Path(__file__).parent / "own_net.py").read_text()
@@ -214,6 +214,23 @@ def test_what_nothing_can_be_made_of_is_refused_before_the_run(
     run = run_to_end(configuration(tmp_path, {"Walker": own()}))
     assert re.match(reason, str(run.launch.error)), run.launch.error
     assert not run.folder.exists()
+
+
+@pytest.mark.parametrize("threaded", THREADED)
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_a_policy_that_fails_names_its_package_and_what_was_learned_is_saved(
+    evaluated: bool, threaded: bool, packages: Packages, tmp_path: Path
+) -> None:
+    """The greedy one acts in evaluations, the other in training."""
+    fails = f"if self._is_greedy == {evaluated} and self.version > 3:\n            raise ValueError('lost')\n        "
+    first = "logits = seen(decisions.observations) @ self._table.T"
+    install(packages, (first, fails + first))
+    run = run_to_end(configuration(tmp_path, {"Walker": own(threaded=threaded)}))
+    reason = r"own of own_net 1\.0 \(trainers: .*\): act raised ValueError: lost, at .*own_net.py:\d+ in act"
+    assert re.fullmatch(reason, ending(run).reason), run.recent_events()
+    assert run.launch.exit_code == 2
+    assert run.of(CheckpointSaved)[-1].reason == "error"
+    assert "raise ValueError('lost')" in next(run.folder.glob("run_logs/*.log")).read_text()
 
 
 def test_the_module_of_the_page_is_the_one_that_is_tested() -> None:
