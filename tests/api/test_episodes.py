@@ -77,9 +77,16 @@ def segments(block: rl_tui.Trajectories) -> Iterator[Episode]:
         }
 
 
+SAC = {"trainer_type": "sac", "hyperparameters": {"batch_size": 16, "buffer_size": 300, "buffer_init_steps": 32}}
+
+
+@pytest.mark.parametrize("trainer", [{}, SAC], ids=["ppo", "sac"])
 @pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1"])
-def test_ppo_learns_from_recorded_episodes_as_from_collected_experience_bit_for_bit(env: str, tmp_path: Path) -> None:
-    settings = behavior(network_settings__normalize=True)
+def test_recorded_episodes_are_learned_from_as_collected_experience_bit_for_bit(
+    env: str, trainer: dict[str, Any], tmp_path: Path
+) -> None:
+    """With log-probabilities and raw actions as the policy knew them."""
+    settings = behavior(network_settings__normalize=True, **trainer)
     with (
         rl_tui.Learner(settings, env, tmp_path / "a", seed=1, num_envs=3) as collecting,
         rl_tui.Learner(settings, env, tmp_path / "b", seed=1, num_envs=3) as foreign,
@@ -93,6 +100,35 @@ def test_ppo_learns_from_recorded_episodes_as_from_collected_experience_bit_for_
         assert equal(own.tensors, other.tensors)
         assert own.values == other.values
         assert any((array != 0).any() for name, array in own.tensors.items() if ".adam_mean." in name)
+
+
+def test_sac_learns_from_a_long_episode_of_an_unknown_policy(tmp_path: Path) -> None:
+    env = gymnasium.make("Pendulum-v1")
+    env.action_space.seed(1)
+    observation, _ = env.reset(seed=1)
+    seen, actions, rewards = [observation], list[Any](), list[float]()
+    for _ in range(200):
+        actions.append(env.action_space.sample())
+        observation, reward, *_ = env.step(actions[-1])
+        seen.append(observation)
+        rewards.append(float(reward))
+    episode = {"observations": np.stack(seen), "actions": np.stack(actions), "rewards": rewards, "truncated": True}
+    settings = behavior(**SAC, reward_signals={"extrinsic": {"gamma": 0.9}})
+    with rl_tui.Learner(settings, "Pendulum-v1", tmp_path / "a", seed=1) as learner:
+        drawn = list[rl_tui.Minibatch]()
+        learner.on_train_step(
+            lambda step: drawn.append(step.sample) if isinstance(step.sample, rl_tui.Minibatch) else None
+        )
+        block = rl_tui.Trajectories.from_episodes([episode], learner.policy())
+        assert block.episode_returns.tolist() == pytest.approx([sum(rewards)], rel=1e-5)
+        assert learner.learn(block) is not None
+        assert learner.step == 200
+        by_reward = {np.float32(reward).tobytes(): row for row, reward in enumerate(rewards)}
+        for sample in drawn:
+            for row, reward in enumerate(sample.rewards[:, 0]):
+                index = by_reward[reward.tobytes()]
+                np.testing.assert_allclose(sample.continuous_actions[row] * 2, actions[index], atol=1e-6)
+                np.testing.assert_array_equal(sample.next_observations[0][row], seen[index + 1])
 
 
 KINDS: Mapping[str, tuple[Any, dict[str, Any]]] = {
