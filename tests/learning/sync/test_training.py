@@ -31,6 +31,10 @@ CASES = {
     "ppo, rows for few mini-batches on one rank": Case(
         "ppo", HYBRID, (4, 2, 1), 1, hyperparameters={"batch_size": 3, "num_epoch": 1}
     ),
+    "ppo with a custom loss": Case("ppo", HYBRID, (4, 2), has_custom_loss=True),
+    "ppo with a custom loss, rows for few mini-batches on one rank": Case(
+        "ppo", CONTINUOUS, (4, 2, 1), 1, hyperparameters={"batch_size": 3, "num_epoch": 1}, has_custom_loss=True
+    ),
     "ppo with a signal that learns": Case(
         "ppo", CONTINUOUS, (2, 1), 3, has_learned_signal=True, hyperparameters={"batch_size": 6}
     ),
@@ -40,7 +44,7 @@ CASES = {
     ),
     "sac with memory": Case("sac", CONTINUOUS, (2, 1), 4, 10, network=MEMORY, hyperparameters={"steps_per_update": 10}),
 }
-QUICK = ("ppo", "sac")
+QUICK = ("ppo", "ppo with a custom loss", "sac")
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,11 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.learning.loss_inputs import LossInputs
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.ppo import trainer as ppo_module
 from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
@@ -55,6 +57,7 @@ class Case:
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     network: Mapping[str, Any] = field(default_factory=dict)
     has_learned_signal: bool = False
+    has_custom_loss: bool = False
     is_in_torch: bool = False  # PPO where vectors would be left to numpy
 
     @property
@@ -92,6 +95,11 @@ class Case:
             yield [numbered(_run(simulation, steps), rank) for _ in range(2)]
 
 
+def penalty(inputs: LossInputs) -> Tensor:
+    """A custom loss, the mean over rows of what depends on everything that may be differentiated."""
+    return 0.1 * torch.square(inputs.values).mean() + torch.square(inputs.log_probs).mean() - 0.01 * inputs.entropy
+
+
 def _run(simulation: Simulation, steps: int) -> Trajectories:
     """That many steps, or more until a segment is finished."""
     while True:
@@ -117,6 +125,8 @@ def train(sync: Sync, case: Case) -> Trained:
     """The training of one rank, in float64."""
     with in_double(case):
         trainer = make_trainer(case.spec, case.settings, SEED, CPU, sync)
+    if case.has_custom_loss:
+        trainer.on_loss(penalty)
     return trained(trainer, case, case.blocks(sync.rank), later=10000 * sync.rank)
 
 
@@ -174,6 +184,8 @@ def train_alone(case: Case) -> Trained:
         return trained(sac, case, map(sac.noted, by_rank))
     with in_double(case):
         ppo = PPOTrainer(case.spec, case.settings, SEED, CPU)
+    if case.has_custom_loss:
+        ppo.on_loss(penalty)
     splitter = SplitAsRanks(size)
     with patch.object(ppo_module, "split_rows", splitter):
         return trained(ppo, case, map(splitter.noted, by_rank))
