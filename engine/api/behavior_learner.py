@@ -176,7 +176,7 @@ class BehaviorLearner:
             is_ok, message = self._bench.carry_out(self.behavior, ExportPolicy())
             if not is_ok:
                 raise ExportError(message)
-            folder = self._bench.runtime.builder.files[self.behavior].folder
+            folder = self._bench.runtime.files[self.behavior].folder
             kinds = settings_of(self._bench.runtime.config, self.behavior).export_policies
             return {kind: folder.policy(self.step, kind) for kind in kinds}
 
@@ -188,7 +188,7 @@ class BehaviorLearner:
     @property
     def resumed_from(self) -> Path | None:
         """The checkpoint that was restored at the start; None where training began from scratch."""
-        return self._bench.runtime.builder.resumed_from.get(self.behavior)
+        return self._bench.runtime.resumed_from.get(self.behavior)
 
     @property
     def step(self) -> int:

@@ -184,7 +184,7 @@ class Workbench:
         for behavior in self.behaviors.values():
             self.finish(behavior)
         runtime = self.runtime
-        runtime.record.update_status(runtime.builder.files, has_ended=True)
+        runtime.record.update_status(runtime.files, has_ended=True)
         is_finished = all(behavior.learner.is_finished for behavior in self.behaviors.values())
         runtime.end(None if is_finished else Stop("checkpoint"), runtime.saver.losses)
 

@@ -121,7 +121,7 @@ class Run:
             runtime.has_traceback = isinstance(error, EnvironmentFailure)
             _close(workers)
             raise
-        self._watching.offer(runtime.builder.watch_targets)
+        self._watching.offer(runtime.watch_targets)
         supervisor = Supervisor(workers, runtime.saver, self._bus, self._crashed, self._wake)
         router = CommandRouter(self._commands, self._ledger, supervisor, self._bus, runtime.enter, runtime.lessons)
         runtime.begin(self._crashed)
@@ -141,7 +141,7 @@ class Run:
             devices.join(DRIVER_SECONDS)
             health.tick()  # the last checkpoint may have failed
             self._finish_commands()
-        runtime.record.update_status(runtime.builder.files, has_ended=True)
+        runtime.record.update_status(runtime.files, has_ended=True)
         self.failure, exit_code = runtime.end(router.stop, supervisor.losses, self._internal_error)
         return exit_code
 

@@ -17,7 +17,7 @@ from rl_tui.engine.errors import CheckpointError, ConfigError, HookError, NotSup
 from rl_tui.engine.process.tracebacks import name_and_text, show_stacks_of_crash
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.behavior import Behavior
-from rl_tui.engine.running.building import Builder, device_of, run_seed
+from rl_tui.engine.running.building import Builder
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
@@ -27,7 +27,8 @@ from rl_tui.engine.running.machine.devices import usable_cpus
 from rl_tui.engine.running.machine.memory import keep_freed_memory
 from rl_tui.engine.running.preflight import require_players, require_writers, resumed_or_started
 from rl_tui.engine.running.record import RunRecord
-from rl_tui.engine.running.saver import Saver
+from rl_tui.engine.running.run_setup import RunSetup, device_of, run_seed
+from rl_tui.engine.running.saver import Files, Saver
 from rl_tui.engine.running.threads import UiPriority, spawn
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.worker_process import start_seconds
@@ -125,15 +126,18 @@ class Runtime:
         self.record.announce(self.seed, self.device)
         resumed = self.folder if self.folder.is_resumed else None
         self.lessons = self.record.lessons = make_lessons(self.config, self.seed, self.bus, resumed)
-        self.builder = Builder(
-            self.config, self.folder, self.seed, self.device, self.bus, self._report, self._ui_priority, self._hooks,
-            self.lessons, self._source, is_inline=self._is_inline,
-        )  # fmt: skip
+        self.files: dict[str, Files] = {}
         self.saver = Saver(
-            self.builder.files, self.bus, self._report, partial(self.record.write_status, self.builder.files),
-            is_inline=self._is_inline,
+            self.files, self.bus, self._report, partial(self.record.write_status, self.files), is_inline=self._is_inline
+        )
+        setup = RunSetup(
+            self.config, self.folder, self.seed, self.device, self.bus, self._report, self._hooks, self.lessons,
+            self.saver, self.files,
         )  # fmt: skip
-        self.runners: Sequence[EnvironmentRunner] = self.builder.runners(self.saver)
+        self.resumed_from = setup.restorer.resumed_from
+        builder = Builder(setup, self._ui_priority, self._source, is_inline=self._is_inline)
+        self.watch_targets = builder.watch_targets
+        self.runners: Sequence[EnvironmentRunner] = builder.runners()
 
     def begin(self, on_crash: OnCrash) -> None:
         """The runners are built: training begins. on_crash: as of `open`."""
@@ -143,7 +147,7 @@ class Runtime:
             self.record.write_configuration()
         self.has_begun = True
         if self.folder.is_resumed:
-            self.record.update_status(self.builder.files)  # it names the newest max_steps
+            self.record.update_status(self.files)  # it names the newest max_steps
         self.enter("training")
         self.logs.start_writers(on_crash)
 

@@ -27,8 +27,8 @@ from rl_tui import Learner
 from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
-from rl_tui.engine.running.building import derived_seed, device_of
 from rl_tui.engine.running.environments import named_environments
+from rl_tui.engine.running.run_setup import derived_seed, device_of
 from rl_tui.engine.running.runtime import limit_threads
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.pools.serial import SerialPool

@@ -10,7 +10,7 @@ import pytest
 
 from rl_tui.engine.config.run import RunConfig, TorchSettings
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.running.building import device_of
+from rl_tui.engine.running.run_setup import device_of
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     CheckpointSaved,

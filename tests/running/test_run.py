@@ -16,7 +16,7 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from rl_tui.engine.errors import CheckpointError, SyncError
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.trainer import Metrics
-from rl_tui.engine.running import building, command_router
+from rl_tui.engine.running import behavior_building, command_router
 from rl_tui.engine.running import run as run_module
 from rl_tui.engine.running.checkpoint_parts import CheckpointParts
 from rl_tui.engine.running.learner import Learner
@@ -246,7 +246,7 @@ def test_nothing_that_learned_outlives_its_run(threaded: bool, monkeypatch: pyte
             made.extend((weakref.ref(self), weakref.ref(parts.trainer)))
             super().__init__(settings, parts, *others)
 
-    monkeypatch.setattr(building, "Learner", Noted)
+    monkeypatch.setattr(behavior_building, "Learner", Noted)
     sac = {"batch_size": 8, "buffer_init_steps": 16, "steps_per_update": 16}
     evaluation = {"interval": 100, "episodes": 2}
     walker = behavior(threaded=threaded, trainer_type="sac", hyperparameters=sac, evaluation=evaluation)

@@ -19,7 +19,6 @@ from rl_tui.engine.export.onnx_policy import OnnxPolicy
 from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.process.vital_signs import SIGNS
-from rl_tui.engine.running.building import derived_seed
 from rl_tui.engine.running.environment_reports import lines_of_reports
 from rl_tui.engine.running.environments import (
     NamedEnvironment,
@@ -32,6 +31,7 @@ from rl_tui.engine.running.evaluation.episodes import Scores, ignore_steps, play
 from rl_tui.engine.running.evaluation.video import VideoRecorder
 from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.restoring import load_actor, load_trainer
+from rl_tui.engine.running.run_setup import derived_seed
 from rl_tui.engine.sampling.environments.base import Environment, NoteLevel
 from rl_tui.engine.sampling.environments.unity.wire.packages import misread_before
 from rl_tui.engine.sampling.pools.base import EnvironmentPool

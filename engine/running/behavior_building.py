@@ -1,0 +1,265 @@
+"""One behavior of a run, from its spec to all that trains it."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+from rl_tui.engine import registry
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.environment_name import EDITOR
+from rl_tui.engine.config.support import find_unsupported_defaults
+from rl_tui.engine.config.types import OFF
+from rl_tui.engine.errors import ConfigError, HookError, NotSupportedError, PluginError
+from rl_tui.engine.export.exporter import PolicyExporter
+from rl_tui.engine.learning.full_memory import needing_memory
+from rl_tui.engine.learning.policy_copies import MakePolicy
+from rl_tui.engine.learning.trainer import Trainer, make_trainer
+from rl_tui.engine.running.announcements import (
+    describe,
+    goal_note,
+    max_steps_reached,
+    save_traceback,
+    small_images_note,
+)
+from rl_tui.engine.running.behavior import Behavior
+from rl_tui.engine.running.block_sizes import BLOCK_ROWS
+from rl_tui.engine.running.checkpoint_parts import CheckpointParts
+from rl_tui.engine.running.environments import make_pool_apart, quota_of, settings_of
+from rl_tui.engine.running.evaluation.evaluator import Evaluator
+from rl_tui.engine.running.learner import Learner
+from rl_tui.engine.running.machine.memory import size_text
+from rl_tui.engine.running.run_setup import RunSetup, derived_seed
+from rl_tui.engine.running.saver import Files, SaveJob
+from rl_tui.engine.running.summaries import LearnerSettings
+from rl_tui.engine.running.threads import Control
+from rl_tui.engine.running.watching.viewer import WatchTarget
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.session.messages import BehaviorStarted
+from rl_tui.engine.specs import BehaviorSpec, Policy
+from rl_tui.engine.storage.behavior_folder import BehaviorFolder
+from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.earlier_returns import earlier_returns
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a behavior acts: the environment of this index in the run. target: how its behaviors are watched."""
+
+    index: int
+    source: EnvironmentSource
+    pool: EnvironmentPool
+    control: Control
+    target: WatchTarget
+
+
+class BehaviorBuilder:
+    """Used by one thread. Makes one behavior, in the order of `build`."""
+
+    def __init__(self, run: RunSetup, spec: BehaviorSpec, place: Place, index: int, *, is_late: bool):
+        """index: of the behavior in the run, of which its seeds are made. is_late: the run trains already."""
+        self._run, self._spec, self._place, self._index, self._is_late = run, spec, place, index, is_late
+        self._config = settings_of(run.config, spec.name)
+
+    def build(self) -> Behavior:
+        """The behavior, as its folder and the configuration have it. Raises RlTuiError."""
+        name, config = self._spec.name, self._config
+        self._require_supported()
+        with needing_memory(f"behaviors.{name}: its trainer"):
+            trainer = self._trainer()
+            policy = self._acting_policy(trainer)
+            to_watch = trainer.policy_maker(derived_seed(self._place.target.seed, False))
+            files = self._files(trainer, to_watch)
+            evaluator = self._evaluator(trainer)
+            self._note_observations(trainer.num_parameters)
+            settings = self._settings()
+            parts = CheckpointParts(settings, trainer, self._run.bus)
+            step = self._restored_step(files, parts)
+            has_replay = self._run.restorer.restore_replay(name, files.folder, config, trainer)
+            policy.load(trainer.weights())
+            if parts.policy.values:
+                policy.load_state(parts.policy)
+            learner = Learner(settings, parts, self._run.saver, self._run.bus, self._run.report, step, evaluator)
+            self._run.files[name] = files
+            watched = to_watch, learner.weights.latest  # no learner, which would outlive the run
+            self._place.target.behaviors[name] = watched
+            self._export_what_is_missing(files, trainer, step)
+        self._announce(trainer, step, has_replay)
+        if self._run.is_training:
+            learner.hyperparameters.publish()
+        return self._behavior(learner, policy, trainer)
+
+    def _require_supported(self) -> None:
+        run = self._run
+        if self._spec.name not in run.config.behaviors and (unsupported := find_unsupported_defaults(run.config)):
+            raise NotSupportedError("\n".join(unsupported))
+        run.bus.log("debug", self._spec.name, describe(self._spec))
+
+    def _trainer(self) -> Trainer:
+        """With memory for its replay buffer, where it trains. Raises ConfigError."""
+        run, name, config = self._run, self._spec.name, self._config
+        with _named(f"behaviors.{name}"):
+            trainer = make_trainer(self._spec, config, derived_seed(run.seed, self._index, 0), run.device)
+        if run.is_training and trainer.replay_bytes:
+            steps, size = config.hyperparameters.replay_steps, trainer.replay_bytes
+            run.budget.claim(name, steps, size, is_saved=config.hyperparameters.saves_replay)
+            run.bus.log("info", name, f"replay buffer: {steps:,} steps, {size_text(size)}")
+        return trainer
+
+    def _acting_policy(self, trainer: Trainer) -> Policy:
+        """The one that collects."""
+        seed = derived_seed(self._run.seed, self._index, 1)
+        is_greedy = self._config.network_settings.deterministic
+        return trainer.make_policy(seed, is_greedy=True) if is_greedy else trainer.make_policy(seed)
+
+    def _files(self, trainer: Trainer, make_policy: MakePolicy) -> Files:
+        """Where it is saved and exported; a warning says why it cannot be exported."""
+        run, spec, config = self._run, self._spec, self._config
+        folder = run.folder.add_behavior(spec.name)
+        store = CheckpointStore(folder.checkpoints, spec.name, config.keep_checkpoints, spec)
+        store.open()
+        exporter, why_not, name = None, "", config.trainer_type
+        try:
+            module = trainer.policy_module()
+        except NotSupportedError as error:
+            why_not = f"{registry.title('trainers', name)}: its policy cannot be exported: {error}"
+            if run.is_training:
+                run.bus.log("warning", spec.name, why_not)
+        else:
+            exporter = PolicyExporter(name, module, make_policy, config.export_policies)
+        return Files(folder, store, exporter, config.export_interval is not None, why_not)
+
+    def _evaluator(self, trainer: Trainer) -> Evaluator | None:
+        """In environments of its own; None where it is not evaluated."""
+        run, place, settings = self._run, self._place, self._config.evaluation
+        if settings is None or settings.interval == OFF:
+            return None
+        if place.source.env == EDITOR:
+            return None  # there is no second one, as a warning says
+        if not run.is_training:
+            run.bus.log("warning", self._spec.name, "evaluation: no effect with --inference, the policy stays as it is")
+            return None
+        environment = run.config.env_settings
+        num_copies = min(environment.num_envs, settings.episodes)
+        own_source = replace(place.source, first_copy=next(run.copies_apart))
+        with _named(f"behaviors.{self._spec.name}.evaluation"):
+            policy = trainer.policy_maker(derived_seed(run.seed, self._index, 2))(settings.deterministic)
+        return Evaluator(
+            settings,
+            self._spec.name,
+            lambda: make_pool_apart(
+                own_source, own_source.make, num_copies, environment.timeout_wait, quota_of(environment)
+            ),
+            policy,
+            derived_seed(run.seed, self._index, 3),
+            run.bus,
+            place.target.behaviors,
+            run.lessons,
+        )
+
+    def _note_observations(self, num_parameters: int) -> None:
+        """Log how goals and small images are used."""
+        run, name, network = self._run, self._spec.name, self._config.network_settings
+        if (note := small_images_note(self._spec, network)) is not None:
+            run.bus.log("info", name, note)
+        key, has = ("network_settings", "goal_conditioning_type"), run.config.source.has
+        is_chosen = has(("behaviors", name, *key)) or has(("default_settings", *key))
+        noted = goal_note(self._spec, network, num_parameters, is_chosen)
+        if noted is not None and run.is_training:
+            level, text = noted
+            run.bus.log(level, name, text)
+
+    def _settings(self) -> LearnerSettings:
+        run, place = self._run, self._place
+        return LearnerSettings(
+            behavior=self._spec.name,
+            config=self._config,
+            is_training=run.is_training,
+            started_at=run.started_at,
+            metrics=place.source.metrics,
+            clock=place.control.running_seconds,
+            hooks=run.hooks,
+            lessons=run.lessons if run.lessons.has_any else None,
+            num_agents=place.pool.num_agents[self._spec.name],
+        )
+
+    def _restored_step(self, files: Files, parts: CheckpointParts) -> int:
+        """The step that it goes on from, with what its checkpoint keeps; 0 for a policy that only plays."""
+        run, name, max_steps = self._run, self._spec.name, self._config.max_steps
+        step = run.restorer.restore(self._spec, files.store, self._config, parts)
+        if not run.is_training:
+            return 0
+        if step >= max_steps:
+            key = f"behaviors.{name}" if name in run.config.behaviors else "default_settings"
+            run.bus.log("warning", name, max_steps_reached(key, step, max_steps))
+        return step
+
+    def _export_what_is_missing(self, files: Files, trainer: Trainer, step: int) -> None:
+        run, saver = self._run, self._run.saver
+        if step and run.is_training and files.exporter and _lacks_export(files.folder, self._config, step):
+            put = saver.put if self._is_late else saver.put_first
+            put(SaveJob(self._spec.name, step, trainer.weights(), None, "interval", None))
+
+    def _announce(self, trainer: Trainer, step: int, has_replay: bool) -> None:
+        run, spec, config = self._run, self._spec, self._config
+        keeps_steps = run.is_training and trainer.replay_bytes > 0
+        warmup_steps = config.hyperparameters.warmup_steps if keeps_steps and not has_replay else 0
+        run.bus.publish(
+            BehaviorStarted(
+                behavior=spec.name,
+                algorithm=config.trainer_type,
+                environment=self._place.source.env,
+                step=step,
+                max_steps=config.max_steps if run.is_training else 0,
+                num_agents=self._place.pool.num_agents[spec.name],
+                num_parameters=trainer.num_parameters,
+                threaded=config.threaded,
+                replay_steps=config.hyperparameters.replay_steps if keeps_steps else 0,
+                replay_bytes=trainer.replay_bytes if keeps_steps else 0,
+                first_update_step=step + warmup_steps if warmup_steps else 0,
+                headline_metrics=tuple(config.hyperparameters.headline_metrics),
+                reward_threshold=spec.reward_threshold,
+                earlier_returns=earlier_returns(run.folder.events, spec.name) if step else (),
+            )
+        )
+
+    def _behavior(self, learner: Learner, policy: Policy, trainer: Trainer) -> Behavior:
+        queue_size = max(1, -(-trainer.rows_per_update // BLOCK_ROWS))  # one rollout; more would only be staler
+        is_threaded = self._config.threaded and self._run.is_training
+        return Behavior(
+            spec=self._spec,
+            learner=learner,
+            policy=policy,
+            time_horizon=trainer.time_horizon,
+            summary_freq=self._config.summary_freq,
+            control=self._place.control,
+            blocks=queue.Queue(queue_size) if is_threaded else None,
+            save_traceback=partial(_save_traceback, self._run, self._spec.name),
+        )
+
+
+def _save_traceback(run: RunSetup, behavior: str, error: PluginError | HookError) -> None:
+    save_traceback(run.bus, behavior, behavior, run.folder.output, f"{behavior} failed: {error}", error.detail)
+
+
+@contextmanager
+def _named(key: str) -> Iterator[None]:
+    """What is raised in here about the configuration begins with that key."""
+    try:
+        yield
+    except (ConfigError, NotSupportedError) as error:
+        raise type(error)(f"{key}: {error}") from error
+
+
+def _lacks_export(folder: BehaviorFolder, config: BehaviorConfig, step: int) -> bool:
+    """Whether the process that saved this checkpoint ended before it had exported its policy."""
+    exports = [folder.export(step), *(folder.policy(step, kind) for kind in config.export_policies)]
+    is_last = step >= config.max_steps
+    if is_last:
+        exports.append(folder.final_export)
+    is_exported = config.export_interval is None or (is_last and config.export_interval != OFF)
+    return is_exported and not all(path.exists() for path in exports)

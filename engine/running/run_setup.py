@@ -1,0 +1,84 @@
+"""What the configuration of a run means for everything that is made of it: its seed, its device, its folder."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from rl_tui.engine.config.run import DEVICES, RunConfig
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.running.command_ledger import Report
+from rl_tui.engine.running.hooks import Hooks
+from rl_tui.engine.running.lessons.lessons import Lessons
+from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes
+from rl_tui.engine.running.restoring import Restorer
+from rl_tui.engine.running.saver import Files, Saver
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.storage.run_folder import RunFolder
+
+RANDOM_SEEDS = 10_000  # ML-Agents draws a seed from 0 to 9999 when none is given
+
+
+@dataclass
+class RunSetup:
+    """What all behaviors of a run share.
+
+    folder: open. report: where learners answer commands. files: of behaviors, by name; they grow when one appears, and
+    other threads iterate over copies. started_at: monotonic seconds.
+    """
+
+    config: RunConfig
+    folder: RunFolder
+    seed: int
+    device: torch.device
+    bus: EventBus
+    report: Report
+    hooks: Hooks
+    lessons: Lessons
+    saver: Saver
+    files: dict[str, Files]
+    started_at: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.is_training = not self.config.checkpoint_settings.inference
+        self.restorer = Restorer(self.config.checkpoint_settings, self.folder, self.bus)
+        settings = self.config.env_settings
+        num_trained = settings.num_envs * (1 if isinstance(settings.environment, str) else len(settings.environment))
+        self.copies_apart = itertools.count(num_trained, settings.num_envs)  # numbers of copies for evaluations
+
+    @cached_property
+    def budget(self) -> MemoryBudget:
+        """The memory that replay buffers share."""
+        return MemoryBudget(available_bytes())
+
+
+def run_seed(config: RunConfig) -> int:
+    """The configured seed, or a random one."""
+    seed = config.env_settings.seed
+    return seed if seed >= 0 else random.SystemRandom().randrange(RANDOM_SEEDS)
+
+
+def device_of(config: RunConfig) -> torch.device:
+    """The configured device, or cuda where there is one, with its index where it has one.
+
+    Raises ConfigError when it cannot be used.
+    """
+    name = config.torch_settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.zeros(1, device=torch.device(name)).device
+    except (RuntimeError, AssertionError) as error:
+        reason = "torch was built without it" if isinstance(error, NotImplementedError) else str(error).splitlines()[0]
+        is_unknown = reason.startswith("Expected one of")  # torch knows no such kind
+        text = f'must be {DEVICES}, got "{name}"' if is_unknown else f"{name} is not available: {reason}"
+        raise ConfigError(f"torch_settings.device: {text}") from error
+
+
+def derived_seed(*parts: int) -> int:
+    """An independent seed for every combination of parts."""
+    return int(np.random.SeedSequence(list(parts)).generate_state(1)[0])
