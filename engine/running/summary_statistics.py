@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_tui.engine.learning.action_cost import ActionCost
 from rl_tui.engine.learning.trainer import Metrics, Samples
-from rl_tui.engine.running.action_cost import ActionCost
 from rl_tui.engine.session.messages import Histogram
 from rl_tui.engine.specs import GatheredStatistic, Measured, Trajectories, add_up
 from rl_tui.engine.statistics import merge

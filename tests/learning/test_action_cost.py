@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rl_tui.engine.running.action_cost import COST_SHARE, MAGNITUDE, ActionCost
+from rl_tui.engine.learning.action_cost import COST_SHARE, MAGNITUDE, ActionCost
 from rl_tui.engine.specs import Float32
 from tests.running.runs import block
 
