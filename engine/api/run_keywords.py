@@ -10,6 +10,7 @@ from rl_tui.engine.api.environments import factory_name, full_name
 from rl_tui.engine.api.settings import SettingsLike, read_run_config
 from rl_tui.engine.config import run_flags
 from rl_tui.engine.config.diagnostics import suggest
+from rl_tui.engine.config.origins import PYTHON
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import require_supported
 from rl_tui.engine.errors import ConfigError
@@ -66,7 +67,7 @@ def runnable_config(settings: SettingsLike, keywords: RunKeywords) -> RunConfig:
     """The settings of a run, all of which are supported. Raises ConfigError and NotSupportedError."""
     config = read_run_config(settings, _overrides(keywords), name_of=_argument_of)
     if keywords.get("deterministic"):
-        config = config.acting_deterministically()
+        config = config.acting_deterministically(PYTHON)
     require_supported(config)
     _require_importable(config)
     return config

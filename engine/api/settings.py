@@ -13,6 +13,7 @@ import numpy as np
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import DEEPEST, KeyPath, Mark, path_text, visible
 from rl_tui.engine.config.loading import load_config, read_document_settings
+from rl_tui.engine.config.origins import PYTHON, Origins, all_from
 from rl_tui.engine.config.presets import preset_hint, preset_names, preset_path, trainer_of_profile
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.yaml_document import Document, key_paths
@@ -47,11 +48,14 @@ def read_run_config(
         return load_config(_file(os.fspath(settings)), overrides, name_of)
     own_name, found = behavior or DEFAULT_BEHAVIOR, cast(object, settings)
     written: Iterable[KeyPath] | None = None  # None: everything; an object does not know what its maker wrote
+    origin: str | Origins = PYTHON
     match found:
         case RunConfig():
             values, only, written = _plain(found.model_dump()), None, found.source.keys
+            origin = found.source.origins or all_from(found.model_dump(exclude_unset=True), PYTHON)
         case BehaviorConfig():
             values, only, written = {"behaviors": {own_name: _plain(found.model_dump())}}, own_name, ()
+            origin = all_from({"behaviors": {own_name: found.model_dump(exclude_unset=True)}}, PYTHON)
         case Mapping():
             values, only = _plain(found), None
             if not _is_whole_file(values):
@@ -61,7 +65,7 @@ def read_run_config(
             raise ConfigError(f"settings: must be {expected}, got {type(found).__name__}")
     keys = dict.fromkeys(key_paths(values) if written is None else written, Mark(1, 1))
     document = Document(values, keys, dict(keys))
-    return read_document_settings(document, "", overrides, name_of, only)
+    return read_document_settings(document, "", overrides, name_of, origin, only)
 
 
 def is_of_one_behavior(settings: SettingsLike) -> bool:

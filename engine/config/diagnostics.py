@@ -38,7 +38,7 @@ class SourceMap:
 
     keys, values: the place of each key and of its value. flags: the command line flag that set a path. written: today's
     path -> the file's, for what a legacy file spells differently. notes: warnings from reading it. run_name: of runs
-    without --run-id, where no file names them.
+    without --run-id, where no file names them. origins: as in origins.py.
     """
 
     file: str = ""
@@ -48,6 +48,7 @@ class SourceMap:
     written: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     run_name: str = ""
+    origins: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
     def has(self, path: KeyPath) -> bool:
         """Whether the user's file holds this key."""

@@ -13,6 +13,8 @@ from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, one
 from rl_tui.engine.config.flags import flag_of, set_flags, settle_start
 from rl_tui.engine.config.hyperparameters import is_trainer, trainer_names
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
+from rl_tui.engine.config.origins import FILE, PRESET, Origins, origins_of, with_inherited
+from rl_tui.engine.config.presets import is_preset
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.types import read_settings
 from rl_tui.engine.config.yaml_document import Document, write_yaml
@@ -46,7 +48,7 @@ def load_to_act(path: Path) -> RunConfig:
     sections = [section for _, section in _named_behaviors(document.values)]
     for section in (*sections, *([defaults] if isinstance(defaults, dict) else [])):
         section.pop("reward_signals", None)
-    return read_document_settings(document, str(path), {}, flag_of)
+    return read_document_settings(document, str(path), {}, flag_of, FILE)
 
 
 def read_file(path: Path, opener: Callable[[str, int], int] | None = None) -> bytes:
@@ -69,7 +71,8 @@ def parse_config(
     name_of: Callable[[str], str] = flag_of,
 ) -> RunConfig:
     """The settings in the content of a file; `file` is its name in messages. Raises ConfigError."""
-    return read_document_settings(_whole_document(content, file), file, overrides or {}, name_of)
+    origin = PRESET if is_preset(file) else FILE
+    return read_document_settings(_whole_document(content, file), file, overrides or {}, name_of, origin)
 
 
 def _whole_document(content: bytes, file: str) -> Document:
@@ -84,16 +87,19 @@ def read_document_settings(
     file: str,
     overrides: Mapping[str, object],
     name_of: Callable[[str], str],
+    origin: str | Origins,
     only_behavior: str | None = None,
 ) -> RunConfig:
     """The settings in a document, which is changed. file: "" for one that was built in code.
 
-    only_behavior: its name, where the caller wrote the settings of that behavior alone. Raises ConfigError.
+    origin: of its settings, where none of `overrides` sets them. only_behavior: its name, where the caller wrote the
+    settings of that behavior alone. Raises ConfigError.
     """
     raw = document.values
     of_profile = [Diagnostic((WHERE,), _ONLY_PROFILES, of_key=True)] if raw.pop(WHERE, None) is not None else []
     rewriting = modernize(raw)
     flags, refused = set_flags(raw, overrides, name_of)
+    origins = origins_of(raw, origin, flags)
     written = rewriting.written if only_behavior is None else {**rewriting.written, ("behaviors", only_behavior): ()}
     source = SourceMap(file, document.keys, document.key_values, flags, written)
     notes = (*source.lines([*rewriting.notes(_UPGRADE_HINT), *document.repeated]), *settle_start(raw, flags))
@@ -106,7 +112,7 @@ def read_document_settings(
     ]
     if refused or config is None:
         raise ConfigError("\n".join(source.lines(refused)))
-    return config.with_source(replace(source, notes=notes))
+    return config.with_source(replace(source, notes=notes, origins=with_inherited(origins, config.behaviors)))
 
 
 def _validate(raw: dict[str, object], source: SourceMap) -> tuple[RunConfig | None, list[Diagnostic]]:

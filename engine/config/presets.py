@@ -27,6 +27,11 @@ def preset_path(name: str) -> Path:
     return _FOLDER / f"{wanted}.yaml"
 
 
+def is_preset(file: str) -> bool:
+    """Whether this is the file of a preset, as `preset_path` names it."""
+    return Path(file).is_relative_to(_FOLDER)
+
+
 def read_preset(name: str) -> str:
     """The text of a preset, comments included. Raises ConfigError for a name that no preset has."""
     return preset_path(name).read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """All settings of a run, and the sections that hold for the whole of it. Keys and defaults are ML-Agents'."""
 
 import re
+from dataclasses import replace
 from typing import Annotated, ClassVar, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, JsonValue, PrivateAttr, ValidationInfo, field_validator
@@ -249,15 +250,20 @@ class RunConfig(Settings):
         config._source = source
         return config
 
-    def acting_deterministically(self) -> Self:
-        """The same settings with every listed behavior acting deterministically, as ML-Agents' flag does."""
+    def acting_deterministically(self, origin: str) -> Self:
+        """The same settings with every listed behavior acting deterministically, as ML-Agents' flag does; that is where
+        they have it from."""
         behaviors = {
             name: behavior.model_copy(
                 update={"network_settings": behavior.network_settings.model_copy(update={"deterministic": True})}
             )
             for name, behavior in self.behaviors.items()
         }
-        return self.model_copy(update={"behaviors": behaviors})
+        paths = (("behaviors", name, "network_settings", "deterministic") for name in behaviors)
+        origins = dict(self.source.origins)
+        origins.update((path, origin) for path in paths)
+        config = self.model_copy(update={"behaviors": behaviors})
+        return config.with_source(replace(self.source, origins=origins))
 
     @field_validator("env_settings")
     @classmethod

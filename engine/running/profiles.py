@@ -12,6 +12,7 @@ from rl_tui.engine.config.environment_name import short_name
 from rl_tui.engine.config.environments import has_mlagents_defaults, kind_of
 from rl_tui.engine.config.flags import flag_of
 from rl_tui.engine.config.loading import merge, read_document_settings
+from rl_tui.engine.config.origins import PROFILE
 from rl_tui.engine.config.presets import profile_name
 from rl_tui.engine.config.profiles import Profile, Trait, name_without_file, read_profile
 from rl_tui.engine.config.run import RunConfig
@@ -38,7 +39,7 @@ def profiled_config(
     it has these, of this trainer, unless `only_profiled`. Raises RlTuiError.
     """
     profile = read_profile(trainer)
-    draft = _read({"default_settings": {"trainer_type": trainer}}, _of_environment(overrides), name_of)
+    draft = _read({"default_settings": {"trainer_type": trainer}}, "--trainer", _of_environment(overrides), name_of)
     environment = draft.env_settings.environment
     name = name_without_file(trainer, environment)
     environments = [environment] if isinstance(environment, str) else list(environment.values())
@@ -46,7 +47,7 @@ def profiled_config(
     if of_mlagents and only_profiled:
         raise ConfigError(f"{profile_name(trainer)}: {_not_for(of_mlagents[0], draft)}")
     if len(of_mlagents) == len(environments):
-        return _named(_read({"default_settings": {"trainer_type": trainer}}, overrides, name_of), name)
+        return _named(_read({"default_settings": {"trainer_type": trainer}}, "--trainer", overrides, name_of), name)
     if isinstance(environment, str):
         behaviors = _behaviors(draft, profile, environment)
     else:
@@ -57,7 +58,7 @@ def profiled_config(
         document["default_settings"] = merge(next(iter(behaviors.values())), {})
     if not of_mlagents:
         document["env_settings"] = profile.env_settings
-    return _named(_read(document, overrides, name_of), name)
+    return _named(_read(document, PROFILE, overrides, name_of), name)
 
 
 def traits_of(spec: BehaviorSpec) -> Iterator[Trait]:
@@ -133,9 +134,11 @@ def _specs(draft: RunConfig, env: str, behavior: str, kwargs: Mapping[str, objec
             call_with_timeout(timeout, pool, pool.close)
 
 
-def _read(values: dict[str, object], overrides: Mapping[str, object], name_of: Callable[[str], str]) -> RunConfig:
+def _read(
+    values: dict[str, object], origin: str, overrides: Mapping[str, object], name_of: Callable[[str], str]
+) -> RunConfig:
     keys = dict.fromkeys(key_paths(values), Mark(1, 1))  # all are meant
-    return read_document_settings(Document(values, keys, dict(keys)), "", overrides, name_of)
+    return read_document_settings(Document(values, keys, dict(keys)), "", overrides, name_of, origin)
 
 
 def _named(config: RunConfig, name: str) -> RunConfig:

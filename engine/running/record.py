@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import numpy as np
 import torch
 
 from rl_tui.engine.config.loading import effective_yaml
+from rl_tui.engine.config.origins import FILE
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import editor_note, few_updates_note, find_unused, list_warnings, preset_note
 from rl_tui.engine.errors import CheckpointError, ConfigError
@@ -16,7 +18,7 @@ from rl_tui.engine.running.environments import settings_of
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.saver import Files, Listed
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import RunStarted
+from rl_tui.engine.session.messages import OWN_FILE, RunStarted
 from rl_tui.engine.storage.disk import write_atomically
 from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.storage.training_status import (
@@ -69,6 +71,7 @@ class RunRecord:
                 device=str(device),
                 resumed=resumed,
                 versions=versions | {"numpy": np.__version__},
+                sources=self._sources(),
             )
         )
         for note in filter(None, (note(self._config) for note in (editor_note, preset_note, few_updates_note))):
@@ -80,6 +83,15 @@ class RunRecord:
             self._earlier = status.behaviors
             if status.warning:
                 self._bus.log("warning", "run", status.warning)
+
+    def _sources(self) -> Mapping[str, tuple[tuple[str, ...], ...]]:
+        """The settings that were set, by where."""
+        source = self._config.source
+        is_own = source.file != "" and Path(source.file).resolve() == self._folder.configuration.resolve()
+        found: dict[str, list[tuple[str, ...]]] = {}
+        for path, origin in source.origins.items():
+            found.setdefault(OWN_FILE if is_own and origin == FILE else origin, []).append(path)
+        return {origin: tuple(paths) for origin, paths in found.items()}
 
     def update_status(self, files: Mapping[str, Files], has_ended: bool = False) -> None:
         """The list of checkpoints is up to date, or a warning says why not. A run that only plays has none."""

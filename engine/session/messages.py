@@ -17,12 +17,17 @@ CheckpointReason: TypeAlias = Literal["interval", "clock", "asked", "final", "in
 WaitsFor: TypeAlias = Literal["environment", "update", "evaluation"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 StopMode: TypeAlias = Literal["checkpoint", "now"]
+OWN_FILE = "own file"  # of a run that is resumed: its configuration.yaml
 Text: TypeAlias = str  # that an environment may make as long as it likes: it is shortened when the event is published
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The run's folder exists and its configuration is written there. versions: library -> version."""
+    """The run's folder exists and its configuration is written there. versions: library -> version.
+
+    sources: the paths of the settings that were set, by where: "file", "preset", "profile", "Python", a flag's name, or
+    OWN_FILE. Entries of a list are numbered from 0.
+    """
 
     run_id: str
     path: str
@@ -30,6 +35,7 @@ class RunStarted:
     device: str
     resumed: bool
     versions: Mapping[str, str]
+    sources: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ from rl_tui.engine.session.messages import (
     WarningRaised,
     WorkerFailed,
 )
+from rl_tui.engine.session.setting_sources import setting_sources
 from rl_tui.engine.session.states import BAD_ENDS, ENDS, RunState
 from rl_tui.engine.session.text import counted, excerpt
 
@@ -119,6 +120,7 @@ class RunView:
     """The run as a screen shows it. Apply envelopes in order; nothing else changes it."""
 
     run: RunStarted | None = None
+    sources: Mapping[tuple[str, ...], str] = field(default_factory=dict)  # of settings; none where it is the default
     state: RunState = "starting"
     reason: str = ""
     exit_code: int | None = None
@@ -188,6 +190,7 @@ class RunView:
 
 def _run_started(view: RunView, event: RunStarted, time: float) -> None:
     view.run, view.started_at = event, time
+    view.sources = setting_sources(event, view.sources)
     view.warnings.clear()  # those of a process that was killed
     view.environments.clear()
     view.state, view.reason, view.exit_code = "starting", "", None  # a resumed run has not ended

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rl_tui.engine.config.behavior import BehaviorConfig, EvaluationSettings
 from rl_tui.engine.config.environment_parameters import CurriculumSettings, MultiRangeUniformSampler, UniformSampler
 from rl_tui.engine.config.loading import effective_yaml, load_config, parse_config
+from rl_tui.engine.config.presets import preset_path
 from rl_tui.engine.config.run import EnvSettings, RunConfig
 from rl_tui.engine.config.schema import json_schema
 from rl_tui.engine.config.support import find_unsupported, list_warnings
@@ -636,3 +637,40 @@ def test_flag_for_an_entry_that_a_list_does_not_have_is_refused(position: str) -
 def test_flag_for_a_setting_inside_a_value_is_refused() -> None:
     (line,) = errors("behaviors: {A: {max_steps: 5}}", {"behaviors.A.max_steps.most": 3})
     assert line == "--set behaviors.A.max_steps.most: max_steps is 5, which has no setting most"
+
+
+def test_origins_say_where_each_setting_was_written() -> None:
+    text = """\
+default_settings: {max_steps: 10, hyperparameters: {batch_size: 8}, trainer_type: ppo}
+behaviors: {A: {max_steps: 20}, B: {}}
+environment_parameters: {length: {curriculum: [{name: x, value: 1}]}}
+"""
+    flags: dict[str, object] = {
+        "behaviors.A.summary_freq": 5,
+        "env_settings.num_envs": 2,
+        "environment_parameters.length.curriculum.0.value": 3,
+        "behaviors.B.network_settings": {"num_layers": 1},
+    }
+    origins = parse(text, flags).source.origins
+    lesson = ("environment_parameters", "length", "curriculum", "0")
+    expected = {
+        ("behaviors", "A", "max_steps"): "file",
+        ("behaviors", "B", "max_steps"): "file",
+        ("behaviors", "A", "hyperparameters", "batch_size"): "file",
+        ("behaviors", "A", "summary_freq"): "--set",
+        ("behaviors", "B", "network_settings", "num_layers"): "--set",
+        ("env_settings", "num_envs"): "--num-envs",
+        (*lesson, "name"): "file",
+        (*lesson, "value"): "--set",
+    }
+    assert {path: origins.get(path) for path in expected} == expected
+    for default in (("behaviors", "A", "time_horizon"), ("behaviors", "B", "summary_freq"), ("env_settings", "seed")):
+        assert default not in origins
+
+
+def test_origins_of_a_preset_and_of_nothing_written() -> None:
+    origins = load_config(preset_path("ppo/CartPole")).source.origins
+    assert {*origins.values()} == {"preset"}
+    assert not parse("behaviors: {}").source.origins.get(("env_settings", "seed"))
+    acting = parse("behaviors: {A: {}}").acting_deterministically("--deterministic").source.origins
+    assert acting["behaviors", "A", "network_settings", "deterministic"] == "--deterministic"

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from rl_tui.engine.config.loading import load_config
 from rl_tui.engine.config.run import RunConfig, TorchSettings
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.run_setup import device_of
 from rl_tui.engine.session.messages import (
+    OWN_FILE,
     BehaviorStarted,
     CheckpointSaved,
     EpisodesFinished,
@@ -107,6 +109,19 @@ def test_resumed_run_goes_on_to_a_larger_max_steps(tmp_path: Path, last: Path) -
     assert rates[0] < 3e-4 * (1 - step / 1024) + 1e-9, "the schedule continues where it was"
     assert run.of(ProgressReported)[-1].num_updates > step // 64
     assert run.of(CheckpointSaved)[-1].step >= 1024
+
+
+def test_run_resumed_from_its_own_file_says_that_its_settings_are_from_there(tmp_path: Path, last: Path) -> None:
+    own = tmp_path / "results" / "run" / "configuration.yaml"
+    overrides = {
+        "checkpoint_settings.resume": True,
+        "checkpoint_settings.results_dir": str(tmp_path / "results"),
+        "behaviors.Walker.max_steps": 1024,
+    }
+    (started,) = run_to_end(load_config(own, overrides)).of(RunStarted)
+    assert {*started.sources} == {OWN_FILE, "--set", "--resume", "--results-dir"}
+    assert ("behaviors", "Walker", "max_steps") in started.sources["--set"]
+    assert ("behaviors", "Walker", "summary_freq") in started.sources[OWN_FILE]
 
 
 def test_run_that_had_reached_its_end_resumes_to_nothing(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rl_tui.engine.session.behavior_view import EVALUATION
 from rl_tui.engine.session.codec import decode, encode
 from rl_tui.engine.session.messages import (
+    OWN_FILE,
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
@@ -472,3 +473,17 @@ def test_workers_that_restart_and_what_is_awaited_are_shown_until_the_environmen
     ]
     ended = fold(*restarting, EnvironmentFailed("unity:Ball", ("B",), "died", ""))
     assert ended.environments == {}
+
+
+def test_sources_of_settings_outlive_a_resume_from_the_own_file() -> None:
+    steps, rate, seed, beta = ("steps",), ("rate",), ("seed",), ("beta",)
+    first = replace(RUN, sources={"preset": (steps,), "--set": (rate,)})
+    own = replace(RUN, resumed=True, sources={OWN_FILE: (steps, rate, beta), "--seed": (seed,)})
+    view = RunView()
+    for number, event in enumerate((first, own), start=1):
+        view.apply(decode(encode(Envelope(number, 1.0, event))))
+    assert view.sources == {steps: "preset", rate: "--set", seed: "--seed"}, "beta has its default"
+    older = RunView()
+    for number, event in enumerate((RUN, own), start=1):
+        older.apply(Envelope(number, 1.0, event))
+    assert older.sources == {steps: "file", rate: "file", beta: "file", seed: "--seed"}, "all that is known"

@@ -54,7 +54,7 @@ def read_configuration(arguments: TrainArguments) -> RunConfig:
         config = load_config(choice.path, arguments.overrides)
     else:
         config = profiled_config(choice.trainer, arguments.overrides, only_profiled=choice.is_profile)
-    return config.acting_deterministically() if arguments.is_deterministic else config
+    return config.acting_deterministically("--deterministic") if arguments.is_deterministic else config
 
 
 def runnable_configuration(arguments: TrainArguments) -> RunConfig:

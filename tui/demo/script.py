@@ -183,3 +183,23 @@ def configuration(roles: Sequence[Role], seed: int, hyperparameters: Mapping[str
     lines += [f"    {role.name}: {role.environment}" for role in roles]
     lines += [f"  seed: {seed}", "torch_settings:", "  device: cuda"]
     return "\n".join(lines) + "\n"
+
+
+OF_TRAINER = (("hyperparameters", "buffer_size"), ("hyperparameters", "buffer_init_steps"), ("evaluation", "interval"))
+
+
+def sources(roles: Sequence[Role]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Where the settings of that YAML would be from, as RunStarted has it."""
+    typed = ("summary_freq",)  # with --set
+    written = [("trainer_type",), ("max_steps",), ("checkpoint_interval",), ("keep_checkpoints",)]
+    of_file = [
+        ("behaviors", role.name, *path)
+        for role in roles
+        for path in (*written, *(("hyperparameters", name) for name in role.hyperparameters), *OF_TRAINER)
+    ]
+    return {
+        "file": (*of_file, *(("env_settings", "env", role.name) for role in roles)),
+        "--set": tuple(("behaviors", role.name, *typed) for role in roles),
+        "--seed": (("env_settings", "seed"),),
+        "--torch-device": (("torch_settings", "device"),),
+    }

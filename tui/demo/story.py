@@ -35,7 +35,7 @@ from rl_tui.tui.demo.actor import Actor
 from rl_tui.tui.demo.jobs import Job, Jobs, Outcome
 from rl_tui.tui.demo.lessons import LEARNER, Lessons
 from rl_tui.tui.demo.machine import Machine
-from rl_tui.tui.demo.script import CHATTER, CHATTER_SECONDS, CHATTER_WEIGHTS, Role, cues, health_of, refusal
+from rl_tui.tui.demo.script import CHATTER, CHATTER_SECONDS, CHATTER_WEIGHTS, Role, cues, health_of, refusal, sources
 
 PAST_BEAT_SECONDS = 30.0  # while the past is played; more if it is long
 PAST_BEATS = 1500
@@ -77,7 +77,8 @@ class Story:
     def begin(self) -> None:
         """The run and its behaviors are there."""
         versions = {"rl-tui": VERSION}
-        self._publish(RunStarted(self._run_id, self._run_id, self._seed, "cuda", False, versions))
+        where = sources([actor.role for actor in self.actors.values()])
+        self._publish(RunStarted(self._run_id, self._run_id, self._seed, "cuda", False, versions, where))
         self._publish(LogEmitted("info", "run", "a demo: nothing trains, and nothing is written to disk"))
         self._enter("training")
         for actor in self.actors.values():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.lines import Line
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.list import Entry, ListPane
-from rl_tui.tui.panes.setting_row import HeadingRow, LiveValue, SettingRow, changed_values, columns_of, row_entry
+from rl_tui.tui.panes.setting_row import Changes, HeadingRow, SettingRow, changes_of, columns_of, row_entry
 from rl_tui.tui.runs.configurations import KeyPath, Setting
 from rl_tui.tui.runs.setting_tree import Section, opened_by_room, sections_of
 
@@ -51,7 +51,7 @@ class ConfigurationList(ListPane):
     def inputs(self, frame: Frame) -> object:
         """What the screen has set, what is open, and what was changed since the start."""
         shown = id(self.settings), self.other, self.words, self.has_differences_only, dict(self._chosen)
-        return super().inputs(frame), shown, changed_values(frame.view)
+        return super().inputs(frame), shown, changes_of(frame.view)
 
     def heading(self, frame: Frame) -> str:
         """Whose configuration, and how much of it differs."""
@@ -66,14 +66,14 @@ class ConfigurationList(ListPane):
             return f"{name}{dot}there: {safe_text(self.other)}{dot}{number_of or 'none'} of {total} differ{hidden}"
         if not self.has_defaults:
             return f"{name}{dot}{total} settings{hidden}"
-        number_of = len(self._marked(changed_values(frame.view)))
+        number_of = len(self._marked(changes_of(frame.view)))
         return f"{name}{dot}{number_of or 'none'} of {total} differ from the defaults{hidden}"
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """Sections are opened for the height that the list has first, not for what is left beside a text in full."""
         wanted = self.app.size, id(self.settings)
         if self.settings and wanted != self._opened_for:
-            picked = [*self._rows_of_picked(changed_values(frame.view))]
+            picked = [*self._rows_of_picked(changes_of(frame.view))]
             self._opened = opened_by_room(sections_of(self.settings), height - len(picked))
             self._opened_for = wanted
         return super().lines(frame, width, height)
@@ -82,7 +82,7 @@ class ConfigurationList(ListPane):
         """Sections and settings; where a filter looks for settings, these alone."""
         if self.words:
             return []
-        changed = changed_values(frame.view)
+        changed = changes_of(frame.view)
         if frame.state.filters.get(self.topic):
             rows: list[HeadingRow | SettingRow] = [self._whole_row(setting, changed, 0) for setting in self.settings]
         else:
@@ -132,7 +132,7 @@ class ConfigurationList(ListPane):
         above = reversed(self._rows[: self._rows.index(row)])
         return next((each for each in above if isinstance(each, HeadingRow) and each.depth < row.depth), None)
 
-    def _picked(self, changed: Mapping[KeyPath, LiveValue]) -> Iterator[Picked]:
+    def _picked(self, changed: Changes) -> Iterator[Picked]:
         """What differs from the other run, then what differs from the defaults or was changed while training."""
         if self.other:
             differing = [replace(s, default=None) for s in self.settings if s.here != s.there]
@@ -140,9 +140,9 @@ class ConfigurationList(ListPane):
         title = "Differs from the defaults" if self.has_defaults else "Changed while training"
         yield Picked(DEFAULTS, title, self._marked(changed))
 
-    def _marked(self, changed: Mapping[KeyPath, LiveValue]) -> list[Setting]:
+    def _marked(self, changed: Changes) -> list[Setting]:
         """What differs from the defaults or was changed, with the sections that are missing by default, in order."""
-        marked = [s for s in (*self.added, *self.settings) if s.default is not None or s.path in changed]
+        marked = [s for s in (*self.added, *self.settings) if s.default is not None or s.path in changed.live]
         return [replace(setting, is_compared=False) for setting in sorted(marked, key=self._place)]
 
     def _place(self, setting: Setting) -> int:
@@ -150,7 +150,7 @@ class ConfigurationList(ListPane):
         places = (at for at, each in enumerate(self.settings) if each.path[: len(setting.path)] == setting.path)
         return next(places, len(self.settings))
 
-    def _rows_of_picked(self, changed: Mapping[KeyPath, LiveValue]) -> Iterator[HeadingRow | SettingRow]:
+    def _rows_of_picked(self, changed: Changes) -> Iterator[HeadingRow | SettingRow]:
         for picked in self._picked(changed):
             if not picked.settings:
                 continue
@@ -161,15 +161,14 @@ class ConfigurationList(ListPane):
                 for setting in picked.settings:
                     yield self._whole_row(setting, changed, 1, picked.path)
 
-    def _rows_of(
-        self, section: Section, changed: Mapping[KeyPath, LiveValue], depth: int
-    ) -> Iterator[HeadingRow | SettingRow]:
+    def _rows_of(self, section: Section, changed: Changes, depth: int) -> Iterator[HeadingRow | SettingRow]:
         is_open = self.is_open(section.path)
         yield HeadingRow(section.path, section.title, "" if is_open else self._inside(section), depth, is_open)
         if not is_open:
             return
         for setting in section.settings:
-            yield SettingRow(setting, setting.path[-1], 0, depth + 1, changed.get(setting.path))
+            live, source = changed.live.get(setting.path), changed.source(setting.path)
+            yield SettingRow(setting, setting.path[-1], 0, depth + 1, live, source=source)
         for inner in section.sections:
             yield from self._rows_of(inner, changed, depth + 1)
 
@@ -180,16 +179,15 @@ class ConfigurationList(ListPane):
         words = num_settings(len(settings))
         return f"{words}, {number_of} differ" if number_of else words
 
-    def _whole_row(
-        self, setting: Setting, changed: Mapping[KeyPath, LiveValue], depth: int, where: KeyPath = ()
-    ) -> SettingRow:
+    def _whole_row(self, setting: Setting, changed: Changes, depth: int, where: KeyPath = ()) -> SettingRow:
         """With its path as its name, but for what is the same for all behaviors."""
         skipped = 0
         if setting.path[0] == "behaviors" and len(setting.path) > 2:
             behaviors = {each.path[1] for each in self.settings if each.path[0] == "behaviors" and len(each.path) > 1}
             skipped = 1 if len(behaviors) > 1 else 2
         name = ".".join(setting.path[skipped:])
-        return SettingRow(setting, name, len(name) - len(setting.path[-1]), depth, changed.get(setting.path), where)
+        live, source = changed.live.get(setting.path), changed.source(setting.path)
+        return SettingRow(setting, name, len(name) - len(setting.path[-1]), depth, live, where, source)
 
 
 def num_settings(number_of: int) -> str:

@@ -72,7 +72,7 @@ def _flat(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
         for key, inner in value.items():
             yield from _flat((*path, safe_text(str(key))), inner)
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        for index, item in enumerate(value, start=1):
+        for index, item in enumerate(value):
             yield from _flat((*path, str(index)), item)
     else:
         yield path, _word(value)

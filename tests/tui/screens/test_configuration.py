@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rl_tui.engine.session.messages import HyperparameterChanged
+from rl_tui.engine.session.messages import Envelope, HyperparameterChanged
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.runs.configurations import compared, differing, read_settings
 from rl_tui.tui.runs.setting_tree import opened_by_room, sections_of
@@ -71,7 +72,7 @@ async def test_what_differs_from_the_defaults_stands_first_with_them(tmp_path: P
         first = rows.index("▸ ▾ Differs from the defaults")
         assert rows[first + 1 : first + 9] == [
             "* hyperparameters.batch_size 256 default 1024",
-            "Δ hyperparameters.learning_rate 0.0003 now 0.0001 at 100k",
+            "Δ hyperparameters.learning_rate 0.0003 now 0.0001 at 100k 11:18",
             "* network_settings.memory on default off",
             "* network_settings.memory.memory_size 256 default 128",
             "* reward_signals.extrinsic.gamma 0.98 default 0.99",
@@ -154,7 +155,7 @@ async def test_only_differences_are_shown_on_demand(tmp_path: Path) -> None:
         assert "hidden" not in await screen.text()
         text = await screen.press("D")
         assert "defaults, others hidden" in text, "what is left out may be out of sight: the title says it"
-        assert words(text, RATE) == f"Δ hyperparameters.{RATE} 0.0003 now 0.0001 at 100k"
+        assert words(text, RATE) == f"Δ hyperparameters.{RATE} 0.0003 now 0.0001 at 100k 11:18"
         assert "max_steps" not in text
         await screen.press("d")
         text = await screen.until("there: bold")
@@ -269,7 +270,7 @@ def test_settings_of_the_other_alone_stand_where_they_stand_there() -> None:
 def test_settings_are_read_with_lists_dictionaries_and_odd_keys() -> None:
     text = "a: {}\nb: [1, null, true]\nc:\n  - {d: 1}\n  - {d: 2}\n5: 1.5\n"
     read = read_settings(text)
-    assert read == {("a",): "{}", ("b",): "[1, null, true]", ("c", "1", "d"): "1", ("c", "2", "d"): "2", ("5",): "1.5"}
+    assert read == {("a",): "{}", ("b",): "[1, null, true]", ("c", "0", "d"): "1", ("c", "1", "d"): "2", ("5",): "1.5"}
 
 
 def test_differing_settings_are_those_of_the_behavior_whatever_its_name() -> None:
@@ -277,3 +278,46 @@ def test_differing_settings_are_those_of_the_behavior_whatever_its_name() -> Non
     other = read_settings("behaviors:\n  C: {lr: 3, beta: 2, gamma: 1}\ncheckpoint_settings: {run_id: y}\n")
     assert differing([(one, "A"), (other, "C")]) == [[("lr", "1"), ("gamma", "-")], [("lr", "3"), ("gamma", "1")]]
     assert differing([]) == []
+
+
+SOURCES = {
+    "preset": (("behaviors", "Walker", "max_steps"), ("behaviors", "Walker", "hyperparameters", "learning_rate")),
+    "--set": (("behaviors", "Walker", "hyperparameters", "batch_size"),),
+    "--num-envs": (("env_settings", "num_envs"),),
+}
+
+
+def with_sources(view: RunView) -> RunView:
+    """The same run, which began with these sources."""
+    assert view.run is not None
+    view.apply(Envelope(view.last_number + 1, view.now, replace(view.run, sources=SOURCES)))
+    return view
+
+
+@pytest.mark.parametrize("size", SIZES.values())
+async def test_every_setting_says_where_it_is_from(size: tuple[int, int], tmp_path: Path) -> None:
+    async with Driven(with_sources(changed()), size, opened="configuration", runs=some_runs(tmp_path)) as screen:
+        text = await screen.until(RATE)
+        assert words(text, "batch_size") == "* hyperparameters.batch_size 256 default 1024 --set"
+        assert words(text, "num_envs") == "* env_settings.num_envs 8 default 1 --num-envs"
+        assert words(text, " max_steps") == "max_steps 500000 preset"
+        assert words(text, "trainer_type") == "trainer_type ppo", "a default has no source"
+        rows = [row for row in text.splitlines() if row.rstrip(" │").endswith(("--set", "preset", "11:18"))]
+        assert len(rows) >= 4
+        when = "11:18" if size[0] < 100 else "changed"
+        assert len({max(row.find(word) for word in ("--set", "preset", when)) for row in rows}) == 1, "a column"
+        await screen.press("down", "y")
+        assert screen.clipboard == "behaviors.Walker.hyperparameters.batch_size: 256 (default 1024; from --set)"
+        await screen.press("down", "y")
+        assert screen.clipboard.endswith(f"{RATE}: 0.0003 (now 0.0001 at 100k; changed 11:18)")
+        text = await screen.press("slash", *"--num", "enter")
+        assert "num_envs" in text
+        assert "batch_size" not in text
+
+
+async def test_changed_value_stands_beside_that_of_another_run(tmp_path: Path) -> None:
+    async with Driven(with_sources(changed()), (80, 24), opened="configuration", runs=some_runs(tmp_path)) as screen:
+        await screen.until(RATE)
+        await screen.press("d")
+        row = words(await screen.until("there: bold"), RATE)
+        assert row == f"~ hyperparameters.{RATE} 0.0003 there: 0.001 now 0.0001 11:18"
