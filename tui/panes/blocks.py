@@ -13,9 +13,13 @@ from rl_tui.tui.panes.list import Entry, ListPane, filtered
 
 @dataclass(frozen=True, slots=True)
 class Block(Entry):
-    """An entry with lines below its own. rest: makes them for a width; their number must not depend on the time."""
+    """An entry with lines below its own. rest: makes them for a width; their number must not depend on the time.
+
+    aside: what stands at the right of its own line and looks the same when the cursor is on it.
+    """
 
     rest: Callable[[int], Sequence[Line]]
+    aside: Callable[[int], Line] = lambda _: ()
 
 
 class BlocksPane(ListPane):
@@ -45,8 +49,8 @@ class BlocksPane(ListPane):
             if index not in blocks:
                 entry, inner = self._shown[index], width - self.cursor_width
                 first = self._row(entry.draw(inner), index == current and is_focused, frame)
-                rest = entry.rest(inner) if isinstance(entry, Block) else ()
-                blocks[index] = [first, *(line(" " * self.cursor_width, *spans) for spans in rest)]
+                aside, rest = (entry.aside(inner), entry.rest(inner)) if isinstance(entry, Block) else ((), ())
+                blocks[index] = [line(*first, *aside), *(line(" " * self.cursor_width, *spans) for spans in rest)]
             return blocks[index]
 
         self._first = self._scrolled(current, room, lambda index: len(block(index)))

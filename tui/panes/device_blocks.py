@@ -82,12 +82,16 @@ class DevicesList(BlocksPane):
         if self.alone:
             return Block(key, text, draw, partial(self._below, key, users, frame))
         rows = cache(partial(self._side_by_side, key, draw, users, frame))
-        return Block(key, text, lambda width: rows(width)[0], lambda width: rows(width)[1:])
+
+        def rest(width: int) -> list[Line]:
+            return [line(*one, *other) for one, other in rows(width)[1:]]
+
+        return Block(key, text, lambda width: rows(width)[0][0], rest, lambda width: rows(width)[0][1])
 
     def _side_by_side(
         self, key: str, draw: Callable[[int], Line], users: Users, frame: Frame, width: int
-    ) -> list[Line]:
-        """The device and its users below one another, and the history beside them."""
+    ) -> list[tuple[Line, Line]]:
+        """The device and its users below one another, and in each line what the history has beside them."""
         left_width = width
         if width >= LEAST_WIDTH:
             left_width = NARROW if width < 100 else WIDTH if width < 150 else WIDTH_OF_ALL
@@ -137,11 +141,11 @@ def gpu_row(gpu: Gpu, glyphs: Glyphs, width: int) -> Line:
     return line(" ", *pack(parts, width - 2, gap=2))
 
 
-def beside(these: Sequence[Line], those: Sequence[Line], width: int) -> list[Line]:
+def beside(these: Sequence[Line], those: Sequence[Line], width: int) -> list[tuple[Line, Line]]:
     """The lines in two columns; `these` get `width` cells."""
     height = max(len(these), len(those))
     rows = [(*these, *[()] * height)[:height], (*those, *[()] * height)[:height]]
-    return [line(*padded(one, width), *other) for one, other in zip(*rows, strict=True)]
+    return [(line(*padded(one, width)), other) for one, other in zip(*rows, strict=True)]
 
 
 def gpu_words(gpu: Gpu) -> str:

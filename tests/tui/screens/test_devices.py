@@ -12,6 +12,7 @@ from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.percent import column_means, percent_chart, time_span
 from rl_tui.tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from rl_tui.tui.drawing.lines import cells
+from rl_tui.tui.panes.device_blocks import DevicesList
 from rl_tui.tui.panes.list import plain
 from tests.tui import scenes
 from tests.tui.driver import Driven
@@ -50,6 +51,17 @@ async def test_screen_without_unicode() -> None:
         text = await screen.text()
         check("devices-ascii-120x40", text)
         assert text.isascii()
+
+
+async def test_axis_of_a_chart_looks_the_same_when_the_cursor_is_on_its_device() -> None:
+    async with Driven(machine(2), (120, 40), opened="devices") as screen:
+        await screen.text()
+        pane = screen.screen.query_one(DevicesList)
+        of_first = next(spans for spans in pane._lines if any("gpu0" in span.text for span in spans))
+        labels = [span for span in of_first if span.text.strip().startswith("100")]
+        assert labels, "the chart begins in the device's line"
+        assert all(span.tone != "strong" for span in labels)
+        assert any(span.tone == "strong" for span in of_first), "the device's figures are bright"
 
 
 @pytest.mark.parametrize("is_ascii", [False, True])
