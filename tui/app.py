@@ -415,7 +415,7 @@ class TrainerApp(FailingApp[ExitReason]):
             patches = top.draw(self._frame())
             self._faults.collect(top.panes)
             paint(self, top, PatchUpdate(patches) if patches else None)
-            top.was_drawn |= bool(patches) or (isinstance(top, PaneDialog) and top.is_laid_out)
+            top.was_drawn |= top.is_laid_out
             if self._painter.is_held and top.was_drawn:
                 top.call_after_refresh(self._painter.release)
         self._pace.drew(time.monotonic(), time.thread_time())

@@ -162,7 +162,7 @@ class Pane(Widget):
         assert spot is not None
         self._made_of, self._made_at = self._seen, frame.now
         height = self.styles.height
-        wanted = self._height_for(frame, self._content.width) if height is not None and height.is_auto else 0
+        wanted = self.height_for(frame, self._content.width) if height is not None and height.is_auto else 0
         if wanted and wanted != self._wanted_height:
             self._wanted_height = wanted
             self.refresh(layout=True)
@@ -199,7 +199,7 @@ class Pane(Widget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """See wanted_height."""
         if self._frame is not None:
-            self._wanted_height = self._height_for(self._frame, width)
+            self._wanted_height = self.height_for(self._frame, width)
         return self._wanted_height
 
     def take_fault(self) -> Exception | None:
@@ -237,7 +237,8 @@ class Pane(Widget):
             self._tried(lambda: self.inputs(frame), None),
         )
 
-    def _height_for(self, frame: Frame, width: int) -> int:
+    def height_for(self, frame: Frame, width: int) -> int:
+        """Its wanted_height, or the last one where asking for it fails."""
         return self._tried(lambda: self.wanted_height(frame, width), self._wanted_height)
 
     def _make_lines(self, frame: Frame, size: Size) -> None:

@@ -35,7 +35,10 @@ MOST_NOTES = MOST_CHANGES = 20  # the newest; the log has them all
 
 
 class BehaviorPage(Pane):
-    """Runs in the app's thread. One section after the other, the most urgent first; keys and the wheel scroll it."""
+    """Runs in the app's thread. One section after the other, the most urgent first; keys and the wheel scroll it.
+
+    lists_returns: whether the distribution of the returns is among them.
+    """
 
     can_focus = True
     BINDINGS = bindings("list")
@@ -46,6 +49,7 @@ class BehaviorPage(Pane):
     def __init__(self) -> None:
         super().__init__()
         self._top = self._num_lines = self._num_visible = 0
+        self.lists_returns = True
 
     def inputs(self, frame: Frame) -> object:
         """Which behavior, how much is known of it, and how far the page is scrolled."""
@@ -55,7 +59,7 @@ class BehaviorPage(Pane):
         happened = len(one.lessons), len(one.changes), len(one.exports), len(one.evaluations)
         environment = awaited_for(one, view), len(restarts_of(one, view)), num_restarts(one, view)
         known = len(one.metrics), happened, one.num_parameters, environment
-        return self._top, one.name, one.reason, known, tuple(view.warnings), len(view.failures)
+        return self._top, self.lists_returns, one.name, one.reason, known, tuple(view.warnings), len(view.failures)
 
     def titled(self, frame: Frame) -> str:
         """The heading, and which lines are visible if not all are."""
@@ -122,7 +126,7 @@ class BehaviorPage(Pane):
             "Where the time goes": time_lines(behavior.time_split, frame, width),
             "Latest summary": pair_lines(metric_pairs(behavior), width),
             "Hyperparameters": _hyperparameters(behavior, frame),
-            "Returns in the last summary": returns_lines(behavior.histogram, frame, width),
+            "Returns in the last summary": self._returns(behavior, frame, width),
             "Manual changes": _changes(behavior, width),
             "Lessons": _lessons(behavior, width),
             "Notes": _notes(behavior, frame, width),
@@ -136,6 +140,9 @@ class BehaviorPage(Pane):
                 rows += [line(Span(f" {title}", "strong"))] if title else []
                 rows += lines if is_low else [*lines, line()]
         return rows if is_low else rows[:-1]
+
+    def _returns(self, behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+        return returns_lines(behavior.histogram, frame, width) if self.lists_returns else []
 
 
 def _standing(behavior: BehaviorView, frame: Frame) -> Line:

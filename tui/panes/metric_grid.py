@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from textual import events
 from textual.containers import Grid
@@ -37,14 +38,16 @@ class MetricGrid(Grid):
         self._charts = [MetricChart(number, USUAL[number % len(USUAL)]) for number in range(num_charts)]
         super().__init__(*([first] if first else []), *self._charts, *([last] if last else []), id=id)
         self.num_pages = 1
+        self.shown: list[str] = []  # the metrics of the visible charts
         self._arranged: object = None
 
     def on_resize(self, _: events.Resize) -> None:
         """Other charts may fit."""
         self.call_later(self.run_action, "screen.redraw")
 
-    def lay_out(self, frame: Frame) -> bool:
+    def lay_out(self, frame: Frame, elsewhere: Sequence[str] = ()) -> bool:
         """Each chart has its metric of the page that the state names; returns whether other charts are visible."""
+        self.shown = []
         if not self.size.width or not self.size.height:
             return False
         metrics = metrics_of(frame.view, frame.state)
@@ -58,17 +61,17 @@ class MetricGrid(Grid):
         room = max(1, min(columns * rows - num_first * has_first, most))
         self.num_pages = max(1, -(-num_entries // room))
         page = frame.state.chart.page % self.num_pages
-        shown = metrics[page * room : (page + 1) * room]
-        for chart, metric in zip(self._charts, shown, strict=False):
+        self.shown = metrics[page * room : (page + 1) * room]
+        for chart, metric in zip(self._charts, self.shown, strict=False):
             chart.metric = metric
         has_last = self._last is not None and page == self.num_pages - 1
-        panes: list[MetricChart | HistogramPane] = [*self._charts[: len(shown)]]
+        panes: list[MetricChart | HistogramPane] = [*self._charts[: len(self.shown)]]
         panes += [self._last] if self._last is not None and has_last else []
         for number, pane in enumerate(panes):
             pane.note = f"page {page + 1}/{self.num_pages}" if number == 0 and self.num_pages > 1 else ""
-        return self._show((columns, rows, len(shown), has_first, has_last))
+        return self.show_charts((columns, rows, len(self.shown), has_first, has_last))
 
-    def _show(self, wanted: tuple[int, int, int, bool, bool]) -> bool:
+    def show_charts(self, wanted: tuple[int, int, int, bool, bool]) -> bool:
         """Columns, rows, charts of metrics, whether the first and the last stand with them; returns whether any of that
         has changed."""
         if wanted == self._arranged:

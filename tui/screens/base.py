@@ -71,6 +71,8 @@ class RunScreen(Screen[None]):
         super().__init__(name=name)
         self.context = context
         self.was_drawn = False  # at least once
+        self.moves = False  # its panes have other places in the next picture
+        self._had_patches = False
         self._panes: list[Pane] = []
 
     def body(self) -> Iterable[Widget]:
@@ -89,6 +91,11 @@ class RunScreen(Screen[None]):
     def on_mount(self) -> None:
         """The panes stay the same from now on."""
         self._panes = list(self.query(Pane))
+
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether Textual has drawn the panes, in the places that they keep."""
+        return self._had_patches and not self.moves
 
     @property
     def panes(self) -> Sequence[Pane]:
@@ -127,9 +134,10 @@ class RunScreen(Screen[None]):
         where = spots(self)
         checked = [(pane, pane.check(frame, where.get(pane))) for pane in self._panes]
         is_beat = any(pane.seconds == BEAT and condition in DUE for pane, condition in checked)
-        return [
-            patch for pane, condition in checked if must_redraw(pane, condition, is_beat) for patch in pane.redraw()
-        ]
+        due = [pane for pane, condition in checked if must_redraw(pane, condition, is_beat)]
+        patches = [patch for pane in due for patch in pane.redraw()]
+        self._had_patches |= bool(patches)
+        return patches
 
     def on_descendant_focus(self) -> None:
         """Another pane has the keys: the bottom line shows them."""

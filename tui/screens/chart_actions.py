@@ -17,6 +17,7 @@ from rl_tui.tui.panes.chart import ChartPane, CurvesPane
 from rl_tui.tui.panes.chart_words import window_words
 from rl_tui.tui.panes.crosshair_words import copied
 from rl_tui.tui.panes.metric_grid import MetricGrid, metrics_of
+from rl_tui.tui.panes.rest_grid import RestGrid
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.prompt import PromptScreen, Verdict
 
@@ -28,14 +29,22 @@ class ChartActions(RunScreen):
     """
 
     _grid: MetricGrid | None = None
+    _grids: Sequence[MetricGrid] = ()
 
     def on_mount(self) -> None:
-        """The grid of charts is found once, where the screen has one."""
-        self._grid = next(iter(self.query(MetricGrid)), None)
+        """The grids of charts are found once; the one that has pages chooses its metrics first, then the widest."""
+        rest = list(self.query(RestGrid))
+        self._grid = next((grid for grid in self.query(MetricGrid) if grid not in rest), None)
+        self._grids = [*([self._grid] if self._grid is not None else []), *reversed(rest)]
 
     def draw(self, frame: Frame) -> list[Patch]:
         """Bring every pane up to `frame` and return what is to be painted."""
-        if self._grid is not None and self._grid.lay_out(frame):
+        shown: list[str] = []
+        self.moves = False
+        for grid in self._grids:
+            self.moves |= grid.lay_out(frame, shown)
+            shown += grid.shown
+        if self.moves:
             self.call_after_refresh(self.context.redraw)
         return super().draw(frame)
 
@@ -54,6 +63,7 @@ class ChartActions(RunScreen):
         """What the visible charts show, the large one first."""
         in_sight = spots(self)
         panes = [pane for pane in self._panes if isinstance(pane, ChartPane) and pane in in_sight]
+        panes.sort(key=lambda pane: pane is not self.chart_pane)
         return [figure for pane in panes if (figure := pane.drawn()) is not None]
 
     def tags(self) -> Mapping[str, str]:

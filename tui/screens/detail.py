@@ -17,9 +17,12 @@ from rl_tui.tui.panes.histogram import HistogramPane
 from rl_tui.tui.panes.list import ListPane
 from rl_tui.tui.panes.log_list import LogList, Selection
 from rl_tui.tui.panes.metric_grid import MetricGrid
+from rl_tui.tui.panes.rest_grid import RestGrid
 from rl_tui.tui.screens.chart_actions import ChartActions
 
 NUM_METRIC_CHARTS = 6
+NUM_REST_CHARTS = 2
+SHARE_OF_LOG = 0.4  # of the rows that are left for it
 SMALLEST_CHART = (24, 6)
 
 
@@ -50,12 +53,18 @@ class DetailScreen(ChartActions):
     AUTO_FOCUS = "BehaviorPage"
 
     def draw(self, frame: Frame) -> list[Patch]:
-        """A traceback needs the width of the screen: the page of a behavior that failed lies above the rest."""
+        """A traceback needs the width of the screen: the page of a behavior that failed lies above the rest.
+
+        Where there is a histogram of the returns, the page has no list of them.
+        """
         behavior, has_failures = frame.behavior, bool(frame.view.failures)
         has_failed = behavior.state == "failed" if behavior is not None else has_failures
         if has_failed != self.has_class("-failed"):
             self.set_class(has_failed, "-failed")
             self.call_after_refresh(self.context.redraw)
+        has_histogram = any(pane.size.width for pane in self.query(HistogramPane))
+        for page in self.query(BehaviorPage):
+            page.lists_returns = not has_histogram
         return super().draw(frame)
 
     def action_copy(self) -> None:
@@ -70,8 +79,11 @@ class DetailScreen(ChartActions):
 
     def body(self) -> ComposeResult:
         """Every pane of every layout; app.tcss shows those that fit the size."""
+        page, log = BehaviorPage(), BehaviorLog()
         with Horizontal(id="detail"):
-            yield BehaviorPage()
+            with Vertical(id="page"):
+                yield page
+                yield RestGrid(NUM_REST_CHARTS, page)
             with Container(id="beside"):
                 with Vertical(id="curves"):
                     yield CurvesPane()
@@ -79,4 +91,6 @@ class DetailScreen(ChartActions):
                 with Vertical(id="records"):
                     yield HistogramPane()
                     yield CheckpointsPane()
-                    yield BehaviorLog()
+                    with Vertical(id="happened"):
+                        yield log
+                        yield RestGrid(NUM_REST_CHARTS, log, SHARE_OF_LOG)

@@ -19,11 +19,13 @@ from rl_tui.tui.panes.environments import NoticePane, has_only_notice
 from rl_tui.tui.panes.histogram import HistogramPane
 from rl_tui.tui.panes.log_list import LEVEL_WORDS, LogList
 from rl_tui.tui.panes.metric_grid import MetricGrid
+from rl_tui.tui.panes.rest_grid import RestGrid
 from rl_tui.tui.panes.summary import SummaryPane
 from rl_tui.tui.screens.chart_actions import ChartActions
 from rl_tui.tui.screens.context import Context
 
 NUM_METRIC_CHARTS = 6
+NUM_REST_CHARTS = 2
 SMALLEST_CHART = (24, 6)
 SCREEN_OF = {"behaviors": "detail"}  # by the focused pane's topic; the other topics are called as their screens
 
@@ -58,8 +60,10 @@ class OverviewScreen(ChartActions):
                     yield CurvesPane()
                     yield MetricGrid(NUM_METRIC_CHARTS, SMALLEST_CHART, id="metrics")
             with Vertical(id="side"):
-                yield DetailPane()
+                detail = DetailPane()
+                yield detail
                 yield HistogramPane()
+                yield RestGrid(NUM_REST_CHARTS, detail)
         yield NoticePane()
         yield SummaryPane()
         with Horizontal(id="strip"):
