@@ -350,6 +350,38 @@ def test_episodes_that_each_agent_began_before_a_lesson_do_not_count_in_it():
     assert "return_drop" not in story.open
 
 
+def into_a_lesson(story, after):
+    """A policy whose entropy went to nothing while it learned, in a lesson with these returns; what is raised."""
+    for entropy, mean in ((0.69, 20.0), (0.3, 200.0), (0.01, 400.0), (0.001, 410.0), (0.001, 405.0)):
+        story.summary({ENTROPY: entropy}, mean=mean, std=30.0)
+    assert "entropy_collapse" not in story.open
+    story.publish(LessonChanged("Walker", story.step, "hills", 2, 3))
+    return [warning.kind for mean in after for warning in story.summary({ENTROPY: 0.001}, mean=mean, std=30.0)]
+
+
+def test_policy_that_is_good_from_the_beginning_of_a_lesson_has_not_collapsed():
+    story = Story()
+    assert into_a_lesson(story, [380.0, 382.0] * 6) == []
+    story.publish(LessonChanged("Walker", story.step, "hills", 3, 3))
+    for mean in [375.0, 377.0] * 6:
+        assert story.summary({ENTROPY: 0.001}, mean=mean, std=30.0) == []
+
+
+def test_policy_that_gets_worse_in_a_lesson_and_does_always_the_same_has_collapsed():
+    assert "entropy_collapse" in into_a_lesson(Story(), [380.0, 380.0, *[250.0] * 12])
+
+
+def test_policy_that_was_not_good_before_a_lesson_has_collapsed_in_it_too():
+    story = Story()
+    for entropy in (0.69, 0.3, 0.01, 0.001, 0.001):
+        story.summary({ENTROPY: entropy}, mean=20.0, std=30.0)
+    assert story.open == {"entropy_collapse"}
+    story.publish(LessonChanged("Walker", story.step, "hills", 2, 3))
+    for _ in range(6):
+        story.summary({ENTROPY: 0.001}, mean=20.0, std=30.0)
+    assert story.open == {"entropy_collapse"}
+
+
 # ------------------------------------------------------------------------------------------------------ of a trainer
 
 

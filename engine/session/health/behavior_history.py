@@ -87,6 +87,11 @@ class Returns:
         return (latest - self.first) / error if error > 0 else 0.0
 
     @property
+    def have_fallen(self) -> bool:
+        """Whether the newest are worse than the best, by more than single episodes usually differ, and by a tenth."""
+        return self.best is not None and self.loss > max(self.deviation, 0.1 * abs(self.best))
+
+    @property
     def gain(self) -> float:
         """How much better the best returns were than the first ones; 0 when that may be chance."""
         if self.first is None or self.best is None or self.best - self.first <= self.deviation:
@@ -110,7 +115,8 @@ class BehaviorHistory:
 
     started: None when only later events were seen. hyperparameters: those that can be changed during training.
     advanced_at: the value of `seconds` when it last made progress. entropy_target: as in TrainerHealth. lowest_return,
-    highest_return: of all episodes in this lesson, also of an earlier policy or process.
+    highest_return: of all episodes in this lesson, also of an earlier policy or process. began_lesson_well: this lesson
+    began with a policy that was good in the one before.
     """
 
     started: BehaviorStarted | None = None
@@ -127,6 +133,15 @@ class BehaviorHistory:
     entropy_target: str = ""
     lowest_return: float = math.inf
     highest_return: float = -math.inf
+    began_lesson_well: bool = False
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it has learned and is about as good as ever, or was when this lesson began and is no worse now.
+
+        A policy that is good from the first episodes of a lesson on has nothing to learn in it.
+        """
+        return self.returns.are_good or (self.began_lesson_well and not self.returns.have_fallen)
 
     @property
     def has_differing_returns(self) -> bool:
@@ -176,6 +191,7 @@ class BehaviorHistory:
             case EpisodesFinished():
                 self._episodes(event)
             case LessonChanged():  # returns of another task do not count, nor of episodes that each agent began in it
+                self.began_lesson_well = self.is_good
                 ignored = [RecentEpisodes(num_ignored=self.num_agents) for _ in range(2)]
                 self.returns = Returns(episodes=ignored[0], latest=ignored[1])
                 self.lowest_return, self.highest_return = math.inf, -math.inf

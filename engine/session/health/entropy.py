@@ -40,7 +40,7 @@ class EntropyCollapse:
         elif self._low_since is None:
             self._low_since = history.summary_step
         has_lasted = self._is_low.add(entropy <= low) and history.num_summaries > WARM_UP
-        if history.returns.are_good or entropy > (low + 0.5 if self._is_continuous else 2 * low):
+        if history.is_good or entropy > (low + 0.5 if self._is_continuous else 2 * low):
             return "fine"
         return self._finding(entropy, history) if has_lasted else None
 
