@@ -96,7 +96,7 @@ def _least_apart(num_rows: int) -> int:
 
 def _enough_spaces(num_rows: int) -> int:
     """Spaces between ticks that a chart of that height is read by."""
-    return 1 if num_rows < 5 else 2 if num_rows < 12 else 3
+    return 1 if num_rows < 5 else 2 if num_rows < 16 else 3
 
 
 def tick_labels(values: Sequence[float], step: float) -> list[str]:
