@@ -161,3 +161,21 @@ def test_bold_and_dim_end_together_and_the_other_one_goes_on() -> None:
     assert styled(Look(frozenset("12")), change(Look(frozenset("12")), Look(frozenset("2")))[2:-1]) == Look(
         frozenset("2")
     )
+
+
+def test_looks_that_alternate_in_a_row_are_written_one_after_the_other() -> None:
+    picture = Picture(30, 1)
+    picture.difference()
+    red, blue = "\x1b[38;5;160m", "\x1b[38;5;33m"
+    picture.draw("\x1b[1;1H" + f"{red}a{blue}b" * 10)
+    written = picture.difference()
+    assert (written.count(red), written.count(blue)) == (1, 1)
+    assert len(written) < len(f"{red}a{blue}b" * 10) / 2
+
+
+def test_where_a_terminal_may_draw_a_character_wider_columns_are_absolute() -> None:
+    for character, moves in (("x", "\x1b[9C"), ("★", "\x1b[11G")):
+        picture = Picture(30, 1)
+        picture.difference()
+        picture.draw(f"\x1b[1;1H{character}\x1b[1;11Hy")
+        assert moves in picture.difference()

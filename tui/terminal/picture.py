@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -123,11 +124,20 @@ class Picture:
         tail = next((x for x in columns if x >= blank), self.width)
         if self.width - tail <= len("\x1b[K"):
             tail = self.width
-        for first, last in spans_of([x for x in columns if x < tail]):
-            begin = first - (characters[first] == "")  # a wide character is written as a whole
-            end = last + (last < self.width and characters[last] == "")
-            pen.move(begin, y)
-            self._write_cells(pen, characters, looks, begin, end)
+        runs = [
+            run
+            for first, last in spans_of([x for x in columns if x < tail])
+            for run in self._runs(
+                characters,
+                looks,
+                first - (characters[first] == ""),  # a wide character is written as a whole
+                last + (last < self.width and characters[last] == ""),
+            )
+        ]
+        orders = [runs]
+        if len({run.look for run in runs}) < len(runs) - 1:  # a look comes back: moving may be shorter than changing it
+            orders.append(by_look(runs, pen.look))
+        pen.write_shortest(y, orders)
         if tail < self.width:
             pen.move(tail, y)
             pen.erase_row(looks[tail])
@@ -144,20 +154,40 @@ class Picture:
     def _is_erasable(self, look: Look) -> bool:
         return (self._can_erase_in_color or not look.back) and not look.attributes
 
-    def _write_cells(self, pen: Pen, characters: list[str], looks: list[Look], first: int, last: int) -> None:
+    def _runs(self, characters: list[str], looks: list[Look], first: int, last: int) -> Iterator[Run]:
         x = first
         while x < last:
             look, end = looks[x], x + 1
             while end < last and looks[end] == look:
                 end += 1
             text = "".join(characters[x:end])
-            if not text.isspace():
-                pen.write(text, end - x, look)
-            elif end - x >= LONG_BLANK and self._is_erasable(look):
-                pen.erase(end - x, look)
-            else:
-                pen.write_blanks(end - x, look)
+            is_blank = text.isspace()
+            is_erased = is_blank and end - x >= LONG_BLANK and self._is_erasable(look)
+            yield Run(x, end - x, text, look, is_blank, is_erased)
             x = end
+
+
+class Run(NamedTuple):
+    """Cells of one look next to each other. is_blank: it is written in every look that blanks have in common with its
+    own. is_erased: erasing it is shorter."""
+
+    x: int
+    width: int
+    text: str
+    look: Look
+    is_blank: bool
+    is_erased: bool
+
+
+def by_look(runs: list[Run], look: Look) -> list[Run]:
+    """The same, one look after the other, from `look` on. Blanks stay behind what is left of them."""
+    groups: dict[Look, list[Run]] = {look: []}
+    current = look
+    for run in runs:
+        if not run.is_blank or of_blank(current) != run.look:
+            current = run.look
+        groups.setdefault(current, []).append(run)
+    return [run for group in groups.values() for run in group]
 
 
 class Pen:
@@ -168,6 +198,7 @@ class Pen:
         self._counted = self._num_counted = 0  # bytes, of so many parts
         self._look = PLAIN
         self._x = self._y = -1
+        self._is_sure = True  # where the cursor is: terminals differ in how wide some characters are
 
     @property
     def num_bytes(self) -> int:
@@ -176,12 +207,46 @@ class Pen:
         self._num_counted = len(self._parts)
         return self._counted
 
+    @property
+    def look(self) -> Look:
+        """In which it writes."""
+        return self._look
+
+    def write_shortest(self, y: int, orders: Sequence[Sequence[Run]]) -> None:
+        """Write the runs of a row, in that of the orders which takes the fewest bytes."""
+        best, fewest = None, 0  # characters: the text is the same in each
+        for runs in orders:
+            pen = Pen()
+            pen._look, pen._x, pen._y, pen._is_sure = self._look, self._x, self._y, self._is_sure
+            for run in runs:
+                pen.move(run.x, y)
+                pen.write_run(run)
+            length = sum(map(len, pen._parts))
+            if best is None or length < fewest:
+                best, fewest = pen, length
+        if best is not None:
+            self._parts += best._parts
+            self._look, self._x, self._y, self._is_sure = best._look, best._x, best._y, best._is_sure
+
+    def write_run(self, run: Run) -> None:
+        """Where the cursor is."""
+        if run.is_erased:
+            self.erase(run.width, run.look)
+        elif run.is_blank:
+            self.write_blanks(run.width, run.look)
+        else:
+            self.write(run.text, run.width, run.look)
+
     def move(self, x: int, y: int) -> None:
         """The cursor is on that cell."""
         if y != self._y:
             self._parts.append(f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H")
         elif x != self._x:
-            self._parts.append(f"\x1b[{x + 1}G")
+            by = x - self._x
+            is_near = self._is_sure and 0 < by < 100
+            self._parts.append(f"\x1b[{x + 1}G" if not is_near else "\x1b[C" if by == 1 else f"\x1b[{by}C")
+            self._is_sure |= not is_near
+        self._is_sure |= y != self._y
         self._x, self._y = x, y
 
     def write(self, text: str, width: int, look: Look) -> None:
@@ -189,6 +254,7 @@ class Pen:
         self._take(look)
         self._parts.append(text)
         self._x += width
+        self._is_sure = self._is_sure and WIDE.search(text) is None
 
     def write_blanks(self, width: int, look: Look) -> None:
         """look: that of a blank, which other looks may have as well."""
