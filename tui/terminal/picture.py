@@ -191,42 +191,41 @@ def by_look(runs: list[Run], look: Look) -> list[Run]:
 
 
 class Pen:
-    """Writes one difference: knows where the cursor is and how it writes, and says neither twice."""
+    """Writes one difference: knows where the cursor is and how it writes, and says neither twice.
+
+    look: in which it writes. x, y: of the cursor. is_sure: whether that is certain, since terminals differ in how wide
+    some characters are. parts: what it has written.
+    """
 
     def __init__(self) -> None:
-        self._parts: list[str] = []
+        self.parts: list[str] = []
         self._counted = self._num_counted = 0  # bytes, of so many parts
-        self._look = PLAIN
-        self._x = self._y = -1
-        self._is_sure = True  # where the cursor is: terminals differ in how wide some characters are
+        self.look = PLAIN
+        self.x = self.y = -1
+        self.is_sure = True
 
     @property
     def num_bytes(self) -> int:
         """How long it is so far."""
-        self._counted += sum(len(part.encode()) for part in self._parts[self._num_counted :])
-        self._num_counted = len(self._parts)
+        self._counted += sum(len(part.encode()) for part in self.parts[self._num_counted :])
+        self._num_counted = len(self.parts)
         return self._counted
-
-    @property
-    def look(self) -> Look:
-        """In which it writes."""
-        return self._look
 
     def write_shortest(self, y: int, orders: Sequence[Sequence[Run]]) -> None:
         """Write the runs of a row, in that of the orders which takes the fewest bytes."""
         best, fewest = None, 0  # characters: the text is the same in each
         for runs in orders:
             pen = Pen()
-            pen._look, pen._x, pen._y, pen._is_sure = self._look, self._x, self._y, self._is_sure
+            pen.look, pen.x, pen.y, pen.is_sure = self.look, self.x, self.y, self.is_sure
             for run in runs:
                 pen.move(run.x, y)
                 pen.write_run(run)
-            length = sum(map(len, pen._parts))
+            length = sum(map(len, pen.parts))
             if best is None or length < fewest:
                 best, fewest = pen, length
         if best is not None:
-            self._parts += best._parts
-            self._look, self._x, self._y, self._is_sure = best._look, best._x, best._y, best._is_sure
+            self.parts += best.parts
+            self.look, self.x, self.y, self.is_sure = best.look, best.x, best.y, best.is_sure
 
     def write_run(self, run: Run) -> None:
         """Where the cursor is."""
@@ -239,53 +238,53 @@ class Pen:
 
     def move(self, x: int, y: int) -> None:
         """The cursor is on that cell."""
-        if y != self._y:
-            self._parts.append(f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H")
-        elif x != self._x:
-            by = x - self._x
-            is_near = self._is_sure and 0 < by < 100
-            self._parts.append(f"\x1b[{x + 1}G" if not is_near else "\x1b[C" if by == 1 else f"\x1b[{by}C")
-            self._is_sure |= not is_near
-        self._is_sure |= y != self._y
-        self._x, self._y = x, y
+        if y != self.y:
+            self.parts.append(f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H")
+        elif x != self.x:
+            by = x - self.x
+            is_near = self.is_sure and 0 < by < 100
+            self.parts.append(f"\x1b[{x + 1}G" if not is_near else "\x1b[C" if by == 1 else f"\x1b[{by}C")
+            self.is_sure |= not is_near
+        self.is_sure |= y != self.y
+        self.x, self.y = x, y
 
     def write(self, text: str, width: int, look: Look) -> None:
         """Text of so many cells."""
         self._take(look)
-        self._parts.append(text)
-        self._x += width
-        self._is_sure = self._is_sure and WIDE.search(text) is None
+        self.parts.append(text)
+        self.x += width
+        self.is_sure = self.is_sure and WIDE.search(text) is None
 
     def write_blanks(self, width: int, look: Look) -> None:
         """look: that of a blank, which other looks may have as well."""
         self._take_for_blanks(look)
-        self._parts.append(" " * width)
-        self._x += width
+        self.parts.append(" " * width)
+        self.x += width
 
     def erase(self, width: int, look: Look) -> None:
         """The same with fewer bytes."""
         self._take_for_blanks(look)
-        self._parts.append(f"\x1b[{width}X\x1b[{width}C")
-        self._x += width
+        self.parts.append(f"\x1b[{width}X\x1b[{width}C")
+        self.x += width
 
     def erase_row(self, look: Look) -> None:
         """Blanks up to the end of the row."""
         self._take_for_blanks(look)
-        self._parts.append("\x1b[K")
+        self.parts.append("\x1b[K")
 
     def _take_for_blanks(self, look: Look) -> None:
-        if of_blank(self._look) != look:
+        if of_blank(self.look) != look:
             self._take(look)
 
     def finished(self) -> str:
         """All of it; what comes next is written in the terminal's own look."""
         self._take(PLAIN)
-        return "".join(self._parts)
+        return "".join(self.parts)
 
     def _take(self, look: Look) -> None:
-        if look != self._look:
-            self._parts.append(change(self._look, look))
-            self._look = look
+        if look != self.look:
+            self.parts.append(change(self.look, look))
+            self.look = look
 
 
 def in_cells(text: str) -> list[str]:
