@@ -44,16 +44,15 @@ class EvaluationScreen(PaneDialog):
             lambda: Process(self._output.append), *relaunch_command(self._words),
             stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, start_new_session=True,
         )  # fmt: skip
-        with closing(transport):  # also where rl-tui itself ends: nothing is waited for then
+        with closing(transport):
             try:
                 await process.ended.wait()
                 self._output.exit_code = transport.get_returncode()
             finally:
-                if transport.get_returncode() is None:
-                    with suppress(ProcessLookupError):
-                        os.killpg(transport.get_pid(), signal.SIGTERM)
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(process.ended.wait(), ENDING_SECONDS)
+                try:
+                    await _end(transport, process, signal.SIGTERM)
+                finally:  # rl-tui itself may end meanwhile
+                    await _end(transport, process, signal.SIGKILL)
 
     def action_end(self) -> None:
         """It ends, if it has not; back to the runs."""
@@ -62,6 +61,16 @@ class EvaluationScreen(PaneDialog):
     def action_copy(self) -> None:
         """Copy what it printed."""
         self._output.note = copy_text(self.app, "\n".join(self._output.printed()))
+
+
+async def _end(transport: asyncio.SubprocessTransport, process: Process, number: signal.Signals) -> None:
+    """Send the signal where it still runs, and wait a moment for its end: one that was not waited for is a warning of
+    Python's."""
+    if transport.get_returncode() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(transport.get_pid(), number)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.ended.wait(), ENDING_SECONDS)
 
 
 class Process(asyncio.SubprocessProtocol):
