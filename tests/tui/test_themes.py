@@ -10,6 +10,8 @@ from typing import get_args
 
 import pytest
 from rich.console import Console
+from textual.color import Color
+from textual.command import CommandList
 
 import rl_tui.tui
 from rl_tui.tui.app import TrainerApp
@@ -135,6 +137,16 @@ def test_the_terminals_own_colors_are_nothing_else(name: str) -> None:
 
 @pytest.mark.parametrize("palette", PALETTES)
 @pytest.mark.parametrize(("name", "ground"), [("ansi", "#000000"), ("ansi-light", "#ffffff")])
+def test_the_terminals_own_colors_stand_out_from_their_ground(name: str, ground: str, palette: str) -> None:
+    """By a little less than exact colors, since palettes differ."""
+    colors = {meaning: color for meaning, color in colors_of(name).items() if color != "ansi_default"}
+    for meanings, least in ((TEXTS, 4.0), (GRAPHICS, 2.8)):
+        for meaning in colors.keys() & set(meanings):
+            assert round(contrast(in_palette(palette, colors[meaning]), ground), 1) >= least, meaning
+
+
+@pytest.mark.parametrize("palette", PALETTES)
+@pytest.mark.parametrize(("name", "ground"), [("ansi", "#000000"), ("ansi-light", "#ffffff")])
 def test_first_series_of_the_terminals_own_colors_are_readable_and_differ(name: str, ground: str, palette: str) -> None:
     first = [in_palette(palette, colors_of(name)[series]) for series in SERIES[:3]]
     assert min(contrast(color, ground) for color in first) >= 4.5
@@ -163,6 +175,34 @@ async def test_every_theme_draws_every_tone(name: str) -> None:
             assert all(color.is_system_defined or color.is_default for color in used)
         else:
             assert {color.get_truecolor().hex for color in used} <= set(colors_of(name).values())
+
+
+@pytest.mark.parametrize("name", [*THEMES, "none"])
+async def test_the_chosen_command_of_the_palette_stands_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the color that is for text on the accent; underlined where there are no colors."""
+    if name == "none":
+        monkeypatch.setenv("NO_COLOR", "1")
+    view = scenes.healthy(3).view()
+    app = TrainerApp(FakeSession(), view, clock=lambda: view.now, theme=None if name == "none" else name)
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.tick()
+        await pilot.press("ctrl+p")
+        while "select Walker" not in (await settled_text(pilot)):
+            await pilot.pause()
+        styles = [
+            segment.style
+            for strip in app.screen._compositor.render_strips()
+            for segment in strip
+            if "select Walker" in segment.text and segment.style is not None
+        ]
+        if name == "none":
+            assert [(style.bold, style.underline) for style in styles] == [(True, True)]
+        else:
+            chosen = app.screen.query_one(CommandList).get_component_styles("option-list--option-highlighted")
+            expected = colors_of(name)
+            wanted = [Color.parse(expected[meaning]).rich_color for meaning in ("accent-text", "accent-color")]
+            assert [chosen.color.rich_color, chosen.background.rich_color] == wanted
+            assert [[style.color, style.bgcolor] for style in styles] == [wanted]
 
 
 async def test_a_theme_is_chosen_by_key_and_remembered(tmp_path: Path) -> None:

@@ -18,19 +18,20 @@ DEFAULT, FOR_16_COLORS = "rl-dark", "ansi"
 # without true color shows the same; the other two are the terminal's own sixteen. The series follow Okabe and Ito
 # (2008): blue, orange, green, vermilion, sky, purple, moved apart to differ for every kind of color blindness.
 # Among the sixteen no six are that far apart. The first three are, and stand out from their ground, in every palette
-# that terminals come with; the later ones also differ by their numbers and dashes.
+# that terminals come with; the later ones also differ by their numbers and dashes. On a light ground green, cyan and
+# yellow are next to invisible in most of these palettes: what is well is blue there.
 _COLORS: Mapping[str, tuple[str, str, str, str, str]] = {
     "ground": ("#121212", "#ffffff", "ansi_default", "ansi_default", "#000000"),
     "raised": ("#1c1c1c", "#eeeeee", "ansi_default", "ansi_default", "#000000"),
     "frame": ("#3a3a3a", "#b2b2b2", "ansi_bright_black", "ansi_bright_black", "#bcbcbc"),
     "text-plain": ("#c6c6c6", "#303030", "ansi_default", "ansi_default", "#ffffff"),
-    "text-dim": ("#8a8a8a", "#626262", "ansi_bright_black", "ansi_bright_black", "#d0d0d0"),
+    "text-dim": ("#8a8a8a", "#626262", "ansi_white", "ansi_bright_black", "#d0d0d0"),
     "text-faint": ("#626262", "#808080", "ansi_bright_black", "ansi_bright_black", "#a8a8a8"),
     "text-strong": ("#eeeeee", "#000000", "ansi_default", "ansi_default", "#ffffff"),
     "accent-color": ("#5fafff", "#005faf", "ansi_bright_cyan", "ansi_blue", "#5fffff"),
     "accent-text": ("#121212", "#ffffff", "ansi_black", "ansi_bright_white", "#000000"),
-    "good": ("#5faf5f", "#005f00", "ansi_green", "ansi_green", "#5fff5f"),
-    "wait": ("#5fafaf", "#005f87", "ansi_cyan", "ansi_cyan", "#5fffff"),
+    "good": ("#5faf5f", "#005f00", "ansi_green", "ansi_blue", "#5fff5f"),
+    "wait": ("#5fafaf", "#005f87", "ansi_cyan", "ansi_blue", "#5fffff"),
     "warn": ("#d7af5f", "#875f00", "ansi_yellow", "ansi_magenta", "#ffff00"),
     "bad": ("#ff5f5f", "#af0000", "ansi_bright_red", "ansi_red", "#ff8787"),
     "flag-text": ("#121212", "#ffffff", "ansi_black", "ansi_black", "#000000"),
@@ -39,7 +40,7 @@ _COLORS: Mapping[str, tuple[str, str, str, str, str]] = {
     "series-2": ("#ffd75f", "#af8700", "ansi_bright_yellow", "ansi_red", "#ffd700"),
     "series-3": ("#87ffaf", "#5f875f", "ansi_bright_red", "ansi_black", "#00ffaf"),
     "series-4": ("#d75f00", "#870000", "ansi_bright_blue", "ansi_magenta", "#ff875f"),
-    "series-5": ("#afd7ff", "#0087ff", "ansi_magenta", "ansi_cyan", "#afffff"),
+    "series-5": ("#afd7ff", "#0087ff", "ansi_magenta", "ansi_bright_red", "#afffff"),
     "series-6": ("#d787af", "#d75faf", "ansi_bright_green", "ansi_bright_black", "#ff87d7"),
 }
 THEMES: Mapping[str, str] = {  # in the order of the columns, with words for a list of them
