@@ -34,10 +34,16 @@ class EvaluationScreen(PaneDialog):
         self._output = EvaluationPane(run_id)
         super().__init__(self._output)
         self._words = words
+        self._is_left = asyncio.Event()
 
     def on_mount(self) -> None:
-        """It begins."""
-        self.run_worker(self._play())
+        """It begins, in a task of its own: a worker of the screen's could be canceled before the process is gone."""
+        self._playing = asyncio.create_task(self._play())
+
+    async def on_unmount(self) -> None:
+        """The process is ended, and waited for: one that was not is a warning of Python's."""
+        self._is_left.set()
+        await self._playing
 
     async def _play(self) -> None:
         transport, process = await asyncio.get_running_loop().subprocess_exec(
@@ -45,14 +51,17 @@ class EvaluationScreen(PaneDialog):
             stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, start_new_session=True,
         )  # fmt: skip
         with closing(transport):
-            try:
-                await process.ended.wait()
-                self._output.exit_code = transport.get_returncode()
-            finally:
-                try:
-                    await _end(transport, process, signal.SIGTERM)
-                finally:  # rl-tui itself may end meanwhile
-                    await _end(transport, process, signal.SIGKILL)
+            ended = asyncio.create_task(process.ended.wait())
+            left = asyncio.create_task(self._is_left.wait())
+            await asyncio.wait([ended, left], return_when=asyncio.FIRST_COMPLETED)
+            self._output.exit_code = transport.get_returncode()
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                if transport.get_returncode() is None:
+                    with suppress(ProcessLookupError):
+                        os.killpg(transport.get_pid(), number)
+                    await asyncio.wait([ended], timeout=ENDING_SECONDS)
+            for waiting in (ended, left):
+                waiting.cancel()
 
     def action_end(self) -> None:
         """It ends, if it has not; back to the runs."""
@@ -61,16 +70,6 @@ class EvaluationScreen(PaneDialog):
     def action_copy(self) -> None:
         """Copy what it printed."""
         self._output.note = copy_text(self.app, "\n".join(self._output.printed()))
-
-
-async def _end(transport: asyncio.SubprocessTransport, process: Process, number: signal.Signals) -> None:
-    """Send the signal where it still runs, and wait a moment for its end: one that was not waited for is a warning of
-    Python's."""
-    if transport.get_returncode() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(transport.get_pid(), number)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(process.ended.wait(), ENDING_SECONDS)
 
 
 class Process(asyncio.SubprocessProtocol):

@@ -228,6 +228,7 @@ async def test_leaving_ends_the_evaluation_and_its_pipe(
         await evaluating(screen, monkeypatch, "forever", str(tmp_path / "pid"), *more)
         await screen.until("5 of 9 episodes")
         process = played(tmp_path)
+    assert not psutil.pid_exists(process.pid), "it was waited for: Python warns of a process that was not"
     gc.collect()  # a pipe left open warns here
     assert await asyncio.to_thread(survivors, [process], 10.0) == []
 
