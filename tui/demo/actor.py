@@ -14,6 +14,7 @@ from rl_tui.engine.session.messages import (
     CheckpointReason,
     CheckpointRemoved,
     CheckpointSaved,
+    EpisodeGroup,
     EpisodesFinished,
     EvaluationReported,
     Event,
@@ -30,6 +31,7 @@ from rl_tui.tui.demo.script import EVALUATION_EPISODES, FIRST_UPDATE_STEP, REPLA
 
 KEPT = 5  # checkpoints, besides the best
 STEPS_PER_UPDATE = 20_480
+GROUP_STEPS = 10_000  # of the episodes that are a point of a curve, as in a real run
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +114,32 @@ class Actor:
         return ProgressReported(self.role.name, self.step, sampled, rate, self.step // STEPS_PER_UPDATE)
 
     def _episodes(self, steps: int) -> Iterator[Event]:
+        """In groups of as many steps as a real run has, however many steps have passed at once."""
         length = episode_steps(self.role, self._policy, self._chance)
-        self._fraction += steps / length
-        count = int(self._fraction)
-        if count:
-            self._fraction -= count
-            mean, deviation = self._policy.expected_return(self.role), spread(self.role, self._policy)
-            mean += self._chance.gauss(0, deviation / math.sqrt(count))
-            reach = deviation * math.sqrt(2 * math.log(count + 1))  # what the extremes of so many are about
-            yield EpisodesFinished(self.role.name, self.step, count, mean, mean - reach, mean + reach, length)
+        before = self.step - steps
+        groups = []
+        for done in range(0, steps, GROUP_STEPS):
+            share = min(GROUP_STEPS, steps - done)
+            self._fraction += share / length
+            count = int(self._fraction)
+            if count:
+                self._fraction -= count
+                groups.append(self._group(before + done + share, count, length))
+        if groups:
+            yield self._finished(groups)
+
+    def _finished(self, groups: list[EpisodeGroup]) -> EpisodesFinished:
+        count = sum(group.count for group in groups)
+        mean = sum(group.count * group.mean_return for group in groups) / count
+        lowest, highest = min(group.min_return for group in groups), max(group.max_return for group in groups)
+        length = groups[-1].mean_length
+        return EpisodesFinished(self.role.name, self.step, count, mean, lowest, highest, length, tuple(groups))
+
+    def _group(self, step: int, count: int, length: float) -> EpisodeGroup:
+        mean, deviation = self._policy.expected_return(self.role), spread(self.role, self._policy)
+        mean += self._chance.gauss(0, deviation / math.sqrt(count))
+        reach = deviation * math.sqrt(2 * math.log(count + 1))  # what the extremes of so many are about
+        return EpisodeGroup(step, count, mean, mean - reach, mean + reach, length)
 
     def _summary(self, elapsed_seconds: float) -> MetricsReported:
         role = self.role
