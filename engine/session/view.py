@@ -130,7 +130,9 @@ class RunView:
     behaviors: dict[str, BehaviorView] = field(default_factory=dict)  # in order of appearance
     environments: dict[str, EnvironmentView] = field(default_factory=dict)  # of which something was reported
     devices: DevicesSampled | None = None
-    device_histories: dict[str, History] = field(default_factory=dict)  # percent, by "cpu", "memory", "gpu 0", ...
+    device_histories: dict[str, History] = field(
+        default_factory=dict
+    )  # percent, by "cpu", "gpu 0", "gpu 0 memory", ...
     warnings: dict[tuple[str, str], tuple[float, WarningRaised]] = field(default_factory=dict)  # by kind and behavior
     num_warnings: int = 0  # ever raised
     parameters: Mapping[str, ParameterStatus] = field(default_factory=dict)  # of the environment, by name
@@ -372,6 +374,9 @@ def _devices(view: RunView, event: DevicesSampled, time: float) -> None:
     percents: dict[str, float | None] = {f"gpu {gpu.index}": gpu.utilization_percent for gpu in event.gpus}
     percents["cpu"] = event.cpu_percent
     percents["memory"] = 100 * event.memory_used_bytes / max(event.memory_total_bytes, 1)
+    for gpu in event.gpus:
+        if gpu.memory_used_bytes is not None and gpu.memory_total_bytes:
+            percents[f"gpu {gpu.index} memory"] = 100 * gpu.memory_used_bytes / gpu.memory_total_bytes
     for name, percent in percents.items():
         if percent is not None:
             view.device_histories.setdefault(name, History()).append(time, time, percent)

@@ -383,6 +383,8 @@ def test_devices_have_a_curve_each_and_none_where_nothing_is_known():
     histories = fold(sample, sample).device_histories
     assert {name: list(history.mean) for name, history in histories.items()} == {
         "gpu 0": [50.0, 50.0],
+        "gpu 0 memory": [50.0, 50.0],
+        "gpu 1 memory": [50.0, 50.0],
         "cpu": [20.0, 20.0],
         "memory": [25.0, 25.0],
     }

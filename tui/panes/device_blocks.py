@@ -23,6 +23,7 @@ NARROW, WIDTH, WIDTH_OF_ALL = 46, 60, 86  # of a device's figures: without a bar
 MEMORY_WIDTH = 6
 LEAST_WIDTH = 66  # where a history is worth its place beside them
 LAST_SECONDS = 3600.0
+WIDE, LEAST_WIDE_ROWS, MOST_WIDE_ROWS = 100, 7, 28  # of two charts side by side, below the figures of a device
 Users: TypeAlias = Callable[[int, int], list[Line]]
 
 
@@ -35,8 +36,8 @@ class DevicesList(BlocksPane):
     def __init__(self) -> None:
         super().__init__()
         self.alone = ""
-        self._room = 0  # lines of the whole list, when it was drawn last
-        self._rows = LEAST_ROWS  # of each chart then
+        self._room, self._width = 0, 0  # lines of the whole list and cells of an entry, when it was drawn last
+        self._rows = LEAST_ROWS  # of each device with a chart then
 
     def inputs(self, frame: Frame) -> object:
         """The newest sample."""
@@ -52,7 +53,7 @@ class DevicesList(BlocksPane):
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """A block that stands alone takes all of the height."""
-        self._room = height
+        self._room, self._width = height, width - self.cursor_width
         return super().lines(frame, width, height)
 
     def entries(self, frame: Frame) -> Sequence[Entry]:
@@ -60,13 +61,50 @@ class DevicesList(BlocksPane):
         devices = frame.view.devices
         if devices is None:
             return []
-        gpus: list[Entry] = [self._gpu(gpu, frame) for gpu in devices.gpus]
-        if devices.gpu_note or not gpus:
-            gpus.insert(0, _note(devices, frame.glyphs))
-        machine = _machine(devices, frame.glyphs)
-        self._rows = _rows(self._room, len(gpus) - len(devices.gpus) + 1, len(devices.gpus) + 2)
-        blocks = [*gpus, *(self._machine(key, rows, frame) for key, rows in machine.items())]
-        return [block for block in blocks if self.alone in ("", block.key)] or blocks
+        notes = [_note(devices, frame.glyphs)] if devices.gpu_note or not devices.gpus else []
+        rows = (self._room - len(notes) - 1) // (len(devices.gpus) + 1)
+        is_wide = self._width >= WIDE and (bool(self.alone) or rows >= LEAST_WIDE_ROWS)
+        if is_wide:
+            self._rows = self._room if self.alone else min(rows, MOST_WIDE_ROWS)
+            blocks = self._wide_blocks(devices, notes, frame)
+        else:
+            self._rows = _rows(self._room, len(notes) + 1, len(devices.gpus) + 2)
+            gpus = [self._gpu(gpu, frame) for gpu in devices.gpus]
+            machine = _machine(devices, frame.glyphs)
+            blocks = [*notes, *gpus, *(self._machine(key, rows, frame) for key, rows in machine.items())]
+        alone = {"memory": "cpu"}.get(self.alone, self.alone) if is_wide else self.alone  # they share a block then
+        return [block for block in blocks if alone in ("", block.key)] or blocks
+
+    def _wide_blocks(self, devices: DevicesSampled, notes: list[Entry], frame: Frame) -> list[Entry]:
+        """Each GPU with its use and its memory, the machine with its processors and its memory; the disk."""
+        glyphs = frame.glyphs
+        blocks: list[Entry] = []
+        for gpu in devices.gpus:
+            use, _, rest = gpu_parts(gpu, glyphs, WIDTH_OF_ALL)
+            figures = line(" ", *pack([use, *rest], self._width // 2 - 2, gap=2)), _gpu_memory(gpu, glyphs)
+            keys, users = (f"gpu {gpu.index}", f"gpu {gpu.index} memory"), partial(process_lines, gpu.processes, glyphs)
+            blocks.append(self._wide_block(gpu_words(gpu), figures, keys, users, frame))
+        machine = _machine(devices, glyphs)
+        (cpu,), (memory, ours), (disk,) = machine["cpu"], machine["memory"], machine["disk"]
+        figures = cpu, line(*memory[1:], "  ", *ours[1:])
+        words = " ".join(f"{plain(cpu)} {plain(figures[1])}".split())
+        blocks.append(self._wide_block(words, figures, ("cpu", "memory"), lambda _width, _height: [], frame))
+        return [*notes, *blocks, Entry("disk", " ".join(plain(disk).split()), lambda _: disk)]
+
+    def _wide_block(
+        self, text: str, figures: tuple[Line, Line], keys: tuple[str, str], users: Users, frame: Frame
+    ) -> Block:
+        """Two figures with the histories of them below; the first key is that of the block."""
+        half = self._width // 2
+        below = [line(" " * 4, *row) for row in users(NARROW, max(1, self._rows // 3))]
+        height = self._rows - 2 - len(below)
+        charts = [self._chart(key, frame, half - 2, height) for key in keys]
+        rest = [*below, *(line(*one, *other) for one, other in beside(charts[0], charts[1], half))]
+        if not charts[1]:
+            rest = [*below, *self._chart(keys[0], frame, self._width, height)]
+        rest += [line()] * (self._rows - 1 - len(rest))
+        first = line(*padded(figures[0], half), *figures[1])
+        return Block(keys[0], text, lambda _: first, lambda _: rest)
 
     def _gpu(self, gpu: Gpu, frame: Frame) -> Block:
         draw = partial(gpu_row, gpu, frame.glyphs)
@@ -117,28 +155,43 @@ class DevicesList(BlocksPane):
 
 def gpu_row(gpu: Gpu, glyphs: Glyphs, width: int) -> Line:
     """How busy, full, warm it is, each in its own column; what its driver does not report is left out."""
+    use, memory, rest = gpu_parts(gpu, glyphs, width)
+    return line(" ", *pack([use, *[memory] * bool(memory), *rest], width - 2, gap=2))
+
+
+def gpu_parts(gpu: Gpu, glyphs: Glyphs, width: int) -> tuple[Line, Line, list[Line]]:
+    """How busy and how full it is, and the rest; width: of all of them."""
     tone: Tone = "accent" if gpu.in_use else "dim"
     title = Span(left(f"gpu{gpu.index}", 5), tone)
     percent = gpu.utilization_percent
-    if percent is None:
-        parts = [line(title, Span(" " * BAR_WIDTH + "  n/a", "dim"))]
-    else:
-        parts = [line(title, *bar(percent / 100, BAR_WIDTH, glyphs, tone), right(f"{percent:.0f}%", 5))]
+    use = line(title, Span(" " * BAR_WIDTH + "  n/a", "dim"))
+    if percent is not None:
+        use = line(title, *bar(percent / 100, BAR_WIDTH, glyphs, tone), right(f"{percent:.0f}%", 5))
+    memory = line()
     if gpu.memory_used_bytes is not None and gpu.memory_total_bytes is not None:
         share = gpu.memory_used_bytes / max(gpu.memory_total_bytes, 1)
         figures = right(f"{size(gpu.memory_used_bytes)}/{size(gpu.memory_total_bytes)}", 10)
         in_bar = [] if width < WIDTH else [Span("mem ", "dim"), *bar(share, MEMORY_WIDTH, glyphs, tone)]
-        parts.append(line(*in_bar, figures))
+        memory = line(*in_bar, figures)
+    rest = []
     if gpu.temperature_celsius is not None:
         is_hot = gpu.temperature_celsius >= HOT_CELSIUS
         words = f"{glyphs.warning} " * is_hot + f"{gpu.temperature_celsius:.0f}C"
-        parts.append(line(Span(words, "warning" if is_hot else "text")))
+        rest.append(line(Span(words, "warning" if is_hot else "text")))
     if gpu.power_watts is not None:
         has_limit = gpu.power_limit_watts is not None and width >= WIDTH
         limit = f"/{gpu.power_limit_watts:.0f}" if has_limit else ""
-        parts.append(line(right(f"{gpu.power_watts:.0f}{limit}W", 8 if limit else 4)))
-    parts.append(line(Span(fit(safe_text(gpu.name), 24, glyphs.ellipsis), "dim")))
-    return line(" ", *pack(parts, width - 2, gap=2))
+        rest.append(line(right(f"{gpu.power_watts:.0f}{limit}W", 8 if limit else 4)))
+    rest.append(line(Span(fit(safe_text(gpu.name), 24, glyphs.ellipsis), "dim")))
+    return use, memory, rest
+
+
+def _gpu_memory(gpu: Gpu, glyphs: Glyphs) -> Line:
+    """As that of the machine; nothing where its driver does not report it."""
+    used, total = gpu.memory_used_bytes, gpu.memory_total_bytes
+    if used is None or total is None:
+        return line()
+    return _used("mem", 100 * used / max(total, 1), line(f"{size(used)} of {size(total)}"), glyphs)[1:]
 
 
 def beside(these: Sequence[Line], those: Sequence[Line], width: int) -> list[tuple[Line, Line]]:

@@ -54,7 +54,7 @@ async def test_screen_without_unicode() -> None:
 
 
 async def test_axis_of_a_chart_looks_the_same_when_the_cursor_is_on_its_device() -> None:
-    async with Driven(machine(2), (120, 40), opened="devices") as screen:
+    async with Driven(machine(2), (80, 24), opened="devices") as screen:
         await screen.text()
         pane = screen.screen.query_one(DevicesList)
         of_first = next(spans for spans in pane._lines if any("gpu0" in span.text for span in spans))
@@ -62,6 +62,48 @@ async def test_axis_of_a_chart_looks_the_same_when_the_cursor_is_on_its_device()
         assert labels, "the chart begins in the device's line"
         assert all(span.tone != "strong" for span in labels)
         assert any(span.tone == "strong" for span in of_first), "the device's figures are bright"
+
+
+@pytest.mark.parametrize("size", ["120x40", "200x60"])
+@pytest.mark.parametrize("num_gpus", [0, 1, 2])
+async def test_use_and_memory_stand_side_by_side_and_take_all_rows(num_gpus: int, size: str) -> None:
+    async with Driven(machine(num_gpus), SIZES[size], opened="devices") as screen:
+        rows = (await screen.text()).splitlines()
+        axes = [row for row in rows if row.count("100┤") == 2]
+        assert len(axes) == num_gpus + 1
+        below = next(number for number, row in enumerate(rows) if "disk" in row)
+        assert "402G free" in rows[below]
+        assert below >= min(SIZES[size][1] - 3 - 2 - num_gpus, 28 * (num_gpus + 1))
+        for number, (first, second) in enumerate((("gpu0", "mem"), ("cpu", "ram"))[num_gpus == 0 :]):
+            row = next(row for row in rows if first in row)
+            assert row.index(second) == axes[-1 if first == "cpu" else number].rindex("100")
+
+
+async def test_gpu_whose_memory_is_unknown_has_one_wide_chart() -> None:
+    story = scenes.healthy(1)
+    one = Gpu(0, "NVIDIA GB10", 60.0, None, None, 61.0, None, None, True, ())
+    for _ in range(100):
+        story.publish(DevicesSampled((one,), "", 50, 16, GIB, 128 * GIB, GIB, 402 * GIB, 915 * GIB), after=3)
+    async with Driven(story.view(), (120, 40), opened="devices") as screen:
+        rows = (await screen.text()).splitlines()
+        assert [row.count("100┤") for row in rows if "100┤" in row] == [1, 2]
+        assert "mem" not in next(row for row in rows if "gpu0" in row)
+        axis = next(number for number, row in enumerate(rows) if "100┤" in row)
+        assert rows[axis + 6].count("⣿") > 20, "60 % of ten lines"
+        assert rows[axis + 6].rindex("⣿") > 110
+
+
+async def test_memory_alone_stands_beside_the_processors_on_a_wider_terminal() -> None:
+    async with Driven(machine(1), (80, 24), opened="devices") as screen:
+        await screen.press("end", "up", "enter")
+        text = await screen.text()
+        assert "▸  ram" in text
+        assert "16 CPUs" not in text
+        await screen.pilot.resize_terminal(120, 40)
+        text = await screen.text()
+        assert "18G of 128G" in text
+        assert "16 CPUs" in text
+        assert "gpu0" not in text
 
 
 @pytest.mark.parametrize("is_ascii", [False, True])
