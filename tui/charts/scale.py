@@ -122,6 +122,8 @@ def scale_of(low: float, high: float, is_log: bool, chosen: YRange = AUTOMATIC, 
 def _even_scale(low: float, high: float, is_log: bool, rows: Rows) -> Scale | None:
     """The scale that has ticks at equal distances in these rows; None where there is none."""
     low, high = widened(low, high)
+    if not is_log and high - low < 1e-290:  # a step between ticks would round to zero
+        return None
     if not is_log:
         found = even_ticks(low, high, rows)
         return Scale("linear", found.bottom, found.top, values=found.values) if found is not None else None

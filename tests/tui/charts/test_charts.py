@@ -189,6 +189,13 @@ def test_linear_axis_has_two_ticks_however_low_it_is(num_ticks: int, low: float,
     assert len(scale_of(low, low + length, False).ticks(num_ticks)) >= 2
 
 
+@pytest.mark.parametrize("value", [5e-324, -5e-324, 1e-300, 1.7e308])
+def test_value_at_the_edge_of_what_numbers_hold_has_an_axis(value: float) -> None:
+    for rows in (2, 15, 40):
+        scale = scale_of(min(0.0, value), max(0.0, value), False, rows=Rows(rows, 4))
+        assert scale.ticks(4)
+
+
 WHOLE = st.floats(-1e12, 1e12).filter(lambda value: value == 0 or abs(value) > 1e-9)
 
 
