@@ -17,7 +17,7 @@ from rl_tui.tui.runs.configurations import Settings, differing
 from rl_tui.tui.runs.groups import SEED
 
 GAP = 2  # cells between columns
-LONGEST_VALUE = 24
+LONGEST_VALUE = 32
 
 
 class ComparisonSettings(ListPane):

@@ -13,6 +13,8 @@ from rl_tui.engine.session.text import safe_text
 KeyPath: TypeAlias = tuple[str, ...]
 Settings: TypeAlias = Mapping[KeyPath, str]  # in the order of the file
 
+FOLDED = 3  # settings of a section that are fewer lines to read as one
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -95,14 +97,37 @@ def differing(configurations: Sequence[tuple[Settings, str]]) -> list[list[tuple
     """For each configuration, the settings that are not the same in all, as (short name, value).
 
     Each comes with the name of the behavior to compare; names of behaviors and settings of the run's folder are left
-    out. A missing setting is "-".
+    out. A missing setting is "-". A section of FOLDED settings or more that some lack, and that is the same in all
+    others, is one entry, with their number.
     """
     plain = [dict(_of_behavior(settings, behavior)) for settings, behavior in configurations]
-    paths = list(dict.fromkeys(path for settings in plain for path in settings))
-    chosen = [path for path in paths if len({settings.get(path) for settings in plain}) > 1]
-    last = [path[-1] for path in chosen]
-    names = [path[-1] if last.count(path[-1]) == 1 else ".".join(path[-2:]) for path in chosen]
-    return [[(name, s.get(path, "-")) for name, path in zip(names, chosen, strict=True)] for s in plain]
+    every = dict.fromkeys(path for settings in plain for path in settings)
+    paths = [path for path in every if len({settings.get(path) for settings in plain}) > 1]
+    rows: dict[KeyPath, list[str]] = {}
+    for path in paths:
+        section = _lacking_section(path, plain)
+        if section is None:
+            rows[path] = [settings.get(path, "-") for settings in plain]
+        elif section not in rows:
+            numbers = [len(_inside(section, settings)) for settings in plain]
+            rows[section] = [f"{number} settings" if number else "-" for number in numbers]
+    last = [path[-1] for path in rows]
+    names = [path[-1] if last.count(path[-1]) == 1 else ".".join(path[-2:]) for path in rows]
+    return [[(name, row[at]) for name, row in zip(names, rows.values(), strict=True)] for at in range(len(plain))]
+
+
+def _lacking_section(path: KeyPath, configurations: Sequence[Settings]) -> KeyPath | None:
+    """The largest section around the setting that some configurations lack and that the others agree on."""
+    for length in range(1, len(path)):
+        inner = [_inside(path[:length], settings) for settings in configurations]
+        known = [settings for settings in inner if settings]
+        if len(known) < len(inner) and len(known[0]) >= FOLDED and all(settings == known[0] for settings in known):
+            return path[:length]
+    return None
+
+
+def _inside(section: KeyPath, settings: Settings) -> Settings:
+    return {path: value for path, value in settings.items() if path[: len(section)] == section}
 
 
 def _of_behavior(settings: Settings, behavior: str) -> Iterator[tuple[KeyPath, str]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from rl_tui.engine.session.behavior_view import BehaviorView
+from rl_tui.engine.session.behavior_view import RETURN, BehaviorView
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.chart import MetricChart
 from rl_tui.tui.panes.checkpoint_list import CheckpointDetails, CheckpointList
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.context import Context
@@ -23,9 +24,10 @@ class CheckpointsScreen(RunScreen):
         self._list = CheckpointList()
 
     def body(self) -> ComposeResult:
-        """The list and the details."""
+        """The list, the details, and where there is room the returns with a sign at each checkpoint."""
         yield self._list
         yield CheckpointDetails(self._list)
+        yield MetricChart(0, RETURN)
 
     def action_open(self) -> None:
         """The details, or more room for the list."""

@@ -14,6 +14,7 @@ from rl_tui.engine.session.history import History
 from rl_tui.engine.session.messages import HyperparameterChanged, Range, SetHyperparameter
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.hyperparameter_chart import HyperparameterChart
 from rl_tui.tui.panes.hyperparameter_list import ChangesList, HyperparameterList, figure, metric_of, moved_to
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.confirm import ConfirmScreen
@@ -34,9 +35,10 @@ class HyperparametersScreen(RunScreen):
         self._list = HyperparameterList()
 
     def body(self) -> ComposeResult:
-        """The values, and what was changed."""
+        """The values, what was changed, and where there is room the course of the one below the cursor."""
         yield self._list
         yield ChangesList()
+        yield HyperparameterChart(self._list)
 
     def action_open(self) -> None:
         """Ask for another value of the one below the cursor."""

@@ -80,12 +80,11 @@ async def test_one_saved_by_the_clock_says_that_the_next_one_replaces_it(size: t
     async with Driven(several().view(), size, opened="checkpoints") as screen:
         path = "results/walker-ppo/Walker/checkpoints/Walker-160000"
         text = await screen.publish(CheckpointSaved("Walker", 160_000, path, "clock", 100.0, False, 9, 0.1))
-        (row,) = [line for line in text.splitlines() if "160k" in line]
-        assert "clock" in row
+        assert len([line for line in text.splitlines() if "160k" in line and " clock " in line]) == 1
         await screen.press("up")
         words = " ".join((await screen.text()).split())
         assert "clock, until the next one by the clock" in words
-        assert "160k" not in await screen.publish(CheckpointRemoved("Walker", 160_000, path))
+        assert "Walker-160000" not in await screen.publish(CheckpointRemoved("Walker", 160_000, path))
 
 
 async def test_small_terminal_leaves_room_for_more_than_one_checkpoint() -> None:
@@ -259,3 +258,15 @@ async def test_checkpoint_has_its_lessons_and_is_ranked_among_those_of_the_same(
         best = story.view().behaviors["Walker"].best_checkpoint
         assert best is not None
         assert best.step == 160_002
+
+
+@pytest.mark.parametrize(
+    ("size", "has_chart"), [((80, 24), False), ((80, 40), True), ((120, 40), True), ((200, 60), True)]
+)
+async def test_returns_stand_below_where_there_is_room(size: tuple[int, int], has_chart: bool) -> None:
+    async with Driven(several().view(), size) as screen:
+        text = await screen.press("k")
+        assert ("mean of 100 episodes" in text) is has_chart
+        axis = [row for row in text.splitlines() if "└0" in row and "▴" in row and "★" in row]
+        assert len(axis) == has_chart
+        assert "roll back" in text

@@ -280,6 +280,23 @@ def test_differing_settings_are_those_of_the_behavior_whatever_its_name() -> Non
     assert differing([]) == []
 
 
+def test_section_that_one_run_lacks_is_one_line() -> None:
+    hills = {("environment_parameters", "height", "curriculum", str(at), "value"): f"{at}" for at in range(4)}
+    with_hills, without = {("seed",): "1", **hills}, {("seed",): "2"}
+    both = [("environment_parameters", "4 settings")]
+    assert differing([(with_hills, "A"), (without, "A")]) == [
+        [("seed", "1"), *both],
+        [("seed", "2"), ("environment_parameters", "-")],
+    ]
+    assert [row[-1][1] for row in differing([(with_hills, "A"), (with_hills, "A"), (without, "A")])] == [
+        "4 settings"
+    ] * 2 + ["-"]
+    other = {**with_hills, ("environment_parameters", "height", "curriculum", "2", "value"): "7"}
+    assert [len(row) for row in differing([(with_hills, "A"), (other, "A"), (without, "A")])] == [5, 5, 5]
+    few = {("environment_parameters", "gravity"): "9"}
+    assert differing([(few, "A"), ({}, "A")]) == [[("gravity", "9")], [("gravity", "-")]]
+
+
 SOURCES = {
     "preset": (("behaviors", "Walker", "max_steps"), ("behaviors", "Walker", "hyperparameters", "learning_rate")),
     "--set": (("behaviors", "Walker", "hyperparameters", "batch_size"),),

@@ -233,3 +233,16 @@ async def test_hostile_name_cannot_drive_the_terminal() -> None:
         text = await screen.press("enter", "2", "enter")
         assert "evilxxx" in text
         assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(("size", "has_chart"), [((80, 24), False), ((120, 40), True), ((200, 60), True)])
+async def test_course_of_the_one_below_the_cursor_is_drawn_where_there_is_room(
+    size: tuple[int, int], has_chart: bool
+) -> None:
+    async with Driven(tuned().view(), size) as screen:
+        text = await screen.press("u")
+        assert ("Learning Rate" in text) is has_chart
+        assert ("0.0010" in text) is has_chart
+        text = await screen.press("end")
+        assert "Learning Rate" not in text
+        assert ("mean of 100 episodes" in text) is has_chart
