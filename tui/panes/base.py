@@ -212,10 +212,16 @@ class Pane(Widget):
         self._tones.clear()
         super().notify_style_update()
 
-    def render_line(self, y: int) -> Strip:
-        """Line y in the colors of app.tcss; the lines are made again when the pane was laid out differently."""
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """All lines; they are made again when the pane was laid out differently, before its frame with the heading."""
         if self._frame is not None and self.size != self._lines_size:
+            self._content = Region(*self._content.offset, *self.size)  # where it stands, the next `check` says
             self._make_lines(self._frame, self.size)
+            self._entitle(self._frame)
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        """Line y in the colors of app.tcss."""
         width = self.size.width
         spans = self._lines[y] if y < len(self._lines) else ()
         segments = [Segment(text, self._style(tone)) for text, tone in spans]

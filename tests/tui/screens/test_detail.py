@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual.geometry import Region
 
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
@@ -163,3 +164,16 @@ async def test_bug_of_ours_is_kept_with_its_traceback() -> None:
     story = scenes.healthy(1)
     story.publish(WorkerFailed("saver", "KeyError: 'x'", "Traceback: in saver.py"))
     assert story.view().failures[-1].detail == "Traceback: in saver.py"
+
+
+async def test_heading_counts_the_lines_of_the_picture_that_it_is_in() -> None:
+    """Also in the first one of a new size, which Textual asks for before the next tick."""
+    async with Driven(scenes.healthy(2).view(), (120, 40)) as screen:
+        assert "lines 1-35 of 38" in await screen.press("enter")
+        page = screen.screen.query_one(BehaviorPage)
+        page.lines(page._frame, page.size.width, 8)  # as of a lower terminal
+        page._entitle(page._frame)
+        assert "lines 1-8 of 38" in str(page.border_title)
+        page.forget_lines()
+        heading = page.render_lines(Region(0, 0, *page.outer_size))[0].text
+        assert "lines 1-35 of 38" in heading
