@@ -56,6 +56,7 @@ from rl_tui.tui.textual_private import (
     forget_removed_widgets,
     mount_early,
     paint,
+    paint_now,
 )
 
 OUTCOME_SECONDS = 0.1  # from one poll to the next while a key waits for its outcome or its picture
@@ -415,6 +416,7 @@ class TrainerApp(FailingApp[ExitReason]):
             patches = top.draw(self._frame())
             self._faults.collect(top.panes)
             paint(self, top, PatchUpdate(patches) if patches else None)
+            paint_now(top, {pane for pane in top.panes if pane.take_new_heading()})
             top.was_drawn |= top.is_laid_out
             if self._painter.is_held and top.was_drawn:
                 top.call_after_refresh(self._painter.release)

@@ -210,6 +210,13 @@ def paint(app: App[Any], screen: Screen[Any], update: CompositorUpdate | None) -
         app._display(screen, update)  # type: ignore[arg-type]  # its own updates are none of Rich's
 
 
+def paint_now(screen: Screen[Any], widgets: set[Widget]) -> None:
+    """What Textual was asked to draw again of these widgets is drawn in this picture, not some messages later."""
+    if widgets and screen.is_current and not screen._layout_required and not screen.app._batch_count:
+        screen._compositor.update_widgets(widgets)
+        screen._compositor_refresh()
+
+
 def mount_early(app: App[Any], name: str) -> None:
     """The installed screen of that name is mounted, without being shown."""
     app._get_screen(name)

@@ -109,6 +109,7 @@ class Pane(Widget):
         self._lines: list[Line] = []
         self._lines_size = Size()
         self._heading = ""
+        self._has_new_heading = False
         self._wanted_height = 1
         self._tones: dict[Tone, Style] = {}
         self._made_of: object = None
@@ -169,6 +170,7 @@ class Pane(Widget):
             request_layout_again(self)
         before = self._lines if self._lines_size == self._content.size else []
         self._make_lines(frame, self._content.size)
+        self._entitle(frame)
         changed = [
             (y, *changed_cells(old, new, self._content.width))
             for y, (old, new) in enumerate(zip_longest(before, self._lines, fillvalue=()))
@@ -185,7 +187,13 @@ class Pane(Widget):
             heading = f"{frame.glyphs.marker} {heading}"
         if heading != self._heading:
             self._heading = heading
+            self._has_new_heading = True
             self.border_title = Content(heading)
+
+    def take_new_heading(self) -> bool:
+        """Whether the heading has changed since the last call: Textual draws the frame, a little later than `redraw`."""
+        is_new, self._has_new_heading = self._has_new_heading, False
+        return is_new
 
     def expect(self, frame: Frame) -> None:
         """Have the height that this frame needs from the first layout on."""
