@@ -6,6 +6,7 @@ import re
 
 import pytest
 from textual.command import CommandPalette
+from textual.widgets import Input
 
 from rl_tui.engine.session.messages import BehaviorStarted, BehaviorStateChanged, RunStateChanged, SaveCheckpoint
 from rl_tui.tui.keys.keymap import KEYMAP
@@ -181,3 +182,10 @@ async def test_commands_of_that_name_come_before_those_explained_with_it() -> No
         await screen.pilot.app.workers.wait_for_complete()
         text = await screen.text()
         assert text.index("theme: ") < text.index("theme rl-light") < text.index("open: open what")
+
+
+async def test_its_cursor_does_not_blink() -> None:
+    """Each change would be sent to the terminal."""
+    async with Driven(scenes.healthy(3).view(), (120, 40)) as screen:
+        await screen.press("ctrl+p")
+        assert screen.app.screen.query_one(Input).cursor_blink is False

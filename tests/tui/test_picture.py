@@ -171,6 +171,8 @@ def test_looks_that_alternate_in_a_row_are_written_one_after_the_other() -> None
     written = picture.difference()
     assert (written.count(red), written.count(blue)) == (1, 1)
     assert len(written) < len(f"{red}a{blue}b" * 10) / 2
+    assert "\x1b[C" in written, "over what is written already"
+    assert "a a a" in written, "blanks are shorter than moving over what comes later"
 
 
 def test_where_a_terminal_may_draw_a_character_wider_columns_are_absolute() -> None:

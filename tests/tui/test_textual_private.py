@@ -22,6 +22,7 @@ SYMBOLS = {  # by module, class or function, whose source must hold the name: wh
     "textual._compositor:Compositor": {
         "visible_widgets": "where panes are on the terminal",
         "render_strips": "the text of a screenshot",
+        "update_widgets": "headings in the picture of their lines",
     },
     "textual._parser": {"ParseTimeout": "ending a key that is not complete"},
     "textual._parser:Parser": {
@@ -72,6 +73,8 @@ SYMBOLS = {  # by module, class or function, whose source must hold the name: wh
     "textual.keys": {"_character_to_key": "names of keys in keys.yaml"},
     "textual.screen:Screen": {
         "_compositor": "where panes are on the terminal",
+        "_compositor_refresh": "headings in the picture of their lines",
+        "_layout_required": "headings in the picture of their lines",
         "_get_breakpoint_classes": "the layout of a size from the start",
     },
     "textual.timer:Timer": {"_skip": "firing also when late"},

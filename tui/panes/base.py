@@ -191,7 +191,7 @@ class Pane(Widget):
             self.border_title = Content(heading)
 
     def take_new_heading(self) -> bool:
-        """Whether the heading has changed since the last call: Textual draws the frame, a little later than `redraw`."""
+        """Whether the heading has changed since the last call; Textual draws it, later than `redraw`."""
         is_new, self._has_new_heading = self._has_new_heading, False
         return is_new
 

@@ -11,6 +11,7 @@ from textual.actions import parse
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.dom import DOMNode
+from textual.widgets import Input
 
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
@@ -46,6 +47,10 @@ class Palette(PagingPalette):
     def __init__(self, offers: Callable[[], Iterator[Offer]]) -> None:
         super().__init__([Commands], placeholder="a command")
         self.offers = offers
+
+    def on_mount(self) -> None:
+        """A cursor that blinks would be sent twice a second."""
+        self.query_one(Input).cursor_blink = False
 
 
 class Commands(Provider):

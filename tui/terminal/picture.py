@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 from rich.cells import get_character_cell_size
 
 MERGED_GAP = 4  # equal cells between two changes that are written again: moving the cursor takes as many bytes
+SHORT_MOVE = 3  # cells over which blanks take fewer bytes than moving, where they are written over later
 LONG_BLANK = 12  # blanks that take more bytes than erasing them and moving on
 UNKNOWN = "\0"  # what a cell shows after another program may have written there
 TOKENS = re.compile(r"\x1b\[(?P<place>\d+;\d+)H|\x1b\[(?P<style>[\d;]*)m|(?P<text>[^\x1b\r\n]+)|\x1b.|[\r\n]")
@@ -217,7 +218,11 @@ class Pen:
         for runs in orders:
             pen = Pen()
             pen.look, pen.x, pen.y, pen.is_sure = self.look, self.x, self.y, self.is_sure
-            for run in runs:
+            written_by = {x: at for at, run in enumerate(runs) for x in range(run.x, run.x + run.width)}
+            for at, run in enumerate(runs):
+                gap = run.x - pen.x if y == pen.y and pen.is_sure else 0
+                if 0 < gap <= SHORT_MOVE and all(written_by.get(x, at) > at for x in range(pen.x, run.x)):
+                    pen.write(" " * gap, gap, pen.look)
                 pen.move(run.x, y)
                 pen.write_run(run)
             length = sum(map(len, pen.parts))
