@@ -11,7 +11,8 @@ from pathlib import Path
 from tests.warm_start import COLD
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = (*COLD, sys.executable)  # what begins a command line on a terminal, which could be forked otherwise
+UNSET = "PYTHONDONTWRITEBYTECODE"  # an installed program is compiled once, not at every start
+PYTHON = (*COLD, "-u", UNSET, sys.executable)  # begins a command line on a terminal, which could be forked otherwise
 
 
 def limit_cpus(count: int) -> int:
@@ -25,7 +26,8 @@ def limit_cpus(count: int) -> int:
 
 def surroundings() -> dict[str, str]:
     """Environment variables under which a child finds the project from any folder."""
-    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TERM": "xterm-256color"}
+    others = {name: value for name, value in os.environ.items() if name != UNSET}
+    return {**others, "PYTHONPATH": str(ROOT / "src"), "TERM": "xterm-256color"}
 
 
 def run_python(*words: str, folder: Path, variables: Mapping[str, str] | None = None) -> str:
