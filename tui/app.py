@@ -416,7 +416,8 @@ class TrainerApp(FailingApp[ExitReason]):
             patches = top.draw(self._frame())
             self._faults.collect(top.panes)
             paint(self, top, PatchUpdate(patches) if patches else None)
-            paint_now(top, {pane for pane in top.panes if pane.take_new_heading()})
+            if isinstance(top, RunScreen):  # the box of a dialog has no heading of its pane
+                paint_now(top, {pane for pane in top.panes if pane.take_new_heading()})
             top.was_drawn |= top.is_laid_out
             if self._painter.is_held and top.was_drawn:
                 top.call_after_refresh(self._painter.release)
