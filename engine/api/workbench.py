@@ -106,7 +106,7 @@ class Workbench:
         behavior, runner = self.behaviors[name], self._runner(name)
         runner.count(name, block)
         if behavior.learner.is_over:  # it still acts, while others train
-            behavior.learner.skip(block.num_rows)
+            behavior.learner.steps_left.skip(block.num_rows)
             return
         try:
             behavior.learner.learn_from(block, behavior.policy.state())
@@ -184,7 +184,6 @@ class Workbench:
         for behavior in self.behaviors.values():
             self.finish(behavior)
         runtime = self.runtime
-        runtime.record.update_status(runtime.files, has_ended=True)
         is_finished = all(behavior.learner.is_finished for behavior in self.behaviors.values())
         runtime.end(None if is_finished else Stop("checkpoint"), runtime.saver.losses)
 

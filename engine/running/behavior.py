@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -106,10 +106,29 @@ class Behavior:
         """Once it is over, it is saved, and still acts while others of its environment train."""
         learner = self.learner
         if learner.is_over:
-            learner.skip(block.num_rows)
+            learner.steps_left.skip(block.num_rows)
             return
-        try:
+        with self._ending():
             learner.learn_from(block, state, should_continue, self.control.may_continue)
+
+    def add(self, block: Trajectories) -> bool:
+        """On several ranks: add a block that they have not agreed on; whether it counts."""
+        counts = False
+        with self._ending():
+            counts = self.learner.add(block, self.policy.state())
+        return counts  # noqa: RET504  # False where that raised
+
+    def advance(self, num_rows: int, updates: bool, should_continue: Callable[[], bool]) -> None:
+        """On several ranks: count rows of all, and learn from them if `updates`."""
+        with self._ending():
+            self.learner.advance(num_rows, updates, should_continue, self.control.may_continue)
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """What ends training in here is saved."""
+        learner = self.learner
+        try:
+            yield
         except HookStop as stop:
             learner.stop(str(stop))
             self.finish()

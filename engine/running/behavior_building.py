@@ -32,6 +32,7 @@ from rl_tui.engine.running.environments import make_pool_apart, quota_of, settin
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.machine.memory import size_text
+from rl_tui.engine.running.ranks.messages import Restored
 from rl_tui.engine.running.run_setup import RunSetup, derived_seed
 from rl_tui.engine.running.saver import Files, SaveJob
 from rl_tui.engine.running.summaries import LearnerSettings
@@ -40,7 +41,7 @@ from rl_tui.engine.running.watching.viewer import WatchTarget
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.messages import BehaviorStarted
-from rl_tui.engine.specs import BehaviorSpec, Policy
+from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.earlier_returns import earlier_returns
@@ -67,27 +68,29 @@ class BehaviorBuilder:
 
     def build(self) -> Behavior:
         """The behavior, as its folder and the configuration have it. Raises RlTuiError."""
-        name, config = self._spec.name, self._config
+        name = self._spec.name
         self._require_supported()
         with needing_memory(f"behaviors.{name}: its trainer"):
             trainer = self._trainer()
             policy = self._acting_policy(trainer)
             to_watch = trainer.policy_maker(derived_seed(self._place.target.seed, False))
-            files = self._files(trainer, to_watch)
+            files = self._files(trainer, to_watch) if self._run.role.leads else None
             evaluator = self._evaluator(trainer)
             self._note_observations(trainer.num_parameters)
             settings = self._settings()
             parts = CheckpointParts(settings, trainer, self._run.bus)
-            step = self._restored_step(files, parts)
-            has_replay = self._run.restorer.restore_replay(name, files.folder, config, trainer)
+            step, has_replay = self._restore(files, parts)
+            if step and not self._run.role.leads:
+                policy = self._acting_policy(trainer, step)  # it must not draw again what it drew before
             policy.load(trainer.weights())
             if parts.policy.values:
                 policy.load_state(parts.policy)
             learner = Learner(settings, parts, self._run.saver, self._run.bus, self._run.report, step, evaluator)
-            self._run.files[name] = files
             watched = to_watch, learner.weights.latest  # no learner, which would outlive the run
             self._place.target.behaviors[name] = watched
-            self._export_what_is_missing(files, trainer, step)
+            if files is not None:
+                self._run.files[name] = files
+                self._export_what_is_missing(files, trainer, step)
         self._announce(trainer, step, has_replay)
         if self._run.is_training:
             learner.hyperparameters.publish()
@@ -103,16 +106,17 @@ class BehaviorBuilder:
         """With memory for its replay buffer, where it trains. Raises ConfigError."""
         run, name, config = self._run, self._spec.name, self._config
         with _named(f"behaviors.{name}"):
-            trainer = make_trainer(self._spec, config, derived_seed(run.seed, self._index, 0), run.device)
+            seed, sync = derived_seed(run.seed, self._index, 0), run.role.make_sync()
+            trainer = make_trainer(self._spec, config, seed, run.device, sync)
         if run.is_training and trainer.replay_bytes:
             steps, size = config.hyperparameters.replay_steps, trainer.replay_bytes
             run.budget.claim(name, steps, size, is_saved=config.hyperparameters.saves_replay)
             run.bus.log("info", name, f"replay buffer: {steps:,} steps, {size_text(size)}")
         return trainer
 
-    def _acting_policy(self, trainer: Trainer) -> Policy:
-        """The one that collects."""
-        seed = derived_seed(self._run.seed, self._index, 1)
+    def _acting_policy(self, trainer: Trainer, *step: int) -> Policy:
+        """The one that collects. step: where it goes on, if no checkpoint keeps its generator."""
+        seed = derived_seed(self._run.seed, self._index, 1, *step)
         is_greedy = self._config.network_settings.deterministic
         return trainer.make_policy(seed, is_greedy=True) if is_greedy else trainer.make_policy(seed)
 
@@ -136,7 +140,7 @@ class BehaviorBuilder:
     def _evaluator(self, trainer: Trainer) -> Evaluator | None:
         """In environments of its own; None where it is not evaluated."""
         run, place, settings = self._run, self._place, self._config.evaluation
-        if settings is None or settings.interval == OFF:
+        if settings is None or settings.interval == OFF or not run.role.leads:
             return None
         if place.source.env == EDITOR:
             return None  # there is no second one, as a warning says
@@ -184,8 +188,22 @@ class BehaviorBuilder:
             clock=place.control.running_seconds,
             hooks=run.hooks,
             lessons=run.lessons if run.lessons.has_any else None,
-            num_agents=place.pool.num_agents[self._spec.name],
+            num_agents=place.pool.num_agents.get(self._spec.name, 1),
+            num_ranks=run.role.size,
         )
+
+    def _restore(self, files: Files | None, parts: CheckpointParts) -> tuple[int, bool]:
+        """The step that it goes on from, and whether its replay buffer was restored."""
+        run, has_replay = self._run, False
+        if files is None:
+            restored = run.role.share(Restored, lambda: Restored(0, State()))
+            parts.restore(restored.state, restored.step)
+            parts.policy = State()
+            return restored.step, has_replay
+        step = self._restored_step(files, parts)
+        if run.role.has_others:
+            run.role.share(Restored, lambda: Restored(step, parts.state()))
+        return step, run.restorer.restore_replay(self._spec.name, files.folder, self._config, parts.trainer)
 
     def _restored_step(self, files: Files, parts: CheckpointParts) -> int:
         """The step that it goes on from, with what its checkpoint keeps; 0 for a policy that only plays."""
@@ -206,6 +224,7 @@ class BehaviorBuilder:
 
     def _announce(self, trainer: Trainer, step: int, has_replay: bool) -> None:
         run, spec, config = self._run, self._spec, self._config
+        earlier = earlier_returns(run.folder.events, spec.name) if step and run.role.leads else ()
         keeps_steps = run.is_training and trainer.replay_bytes > 0
         warmup_steps = config.hyperparameters.warmup_steps if keeps_steps and not has_replay else 0
         run.bus.publish(
@@ -215,7 +234,7 @@ class BehaviorBuilder:
                 environment=self._place.source.env,
                 step=step,
                 max_steps=config.max_steps if run.is_training else 0,
-                num_agents=self._place.pool.num_agents[spec.name],
+                num_agents=self._place.pool.num_agents.get(spec.name, 1),
                 num_parameters=trainer.num_parameters,
                 threaded=config.threaded,
                 replay_steps=config.hyperparameters.replay_steps if keeps_steps else 0,
@@ -223,7 +242,7 @@ class BehaviorBuilder:
                 first_update_step=step + warmup_steps if warmup_steps else 0,
                 headline_metrics=tuple(config.hyperparameters.headline_metrics),
                 reward_threshold=spec.reward_threshold,
-                earlier_returns=earlier_returns(run.folder.events, spec.name) if step else (),
+                earlier_returns=earlier,
             )
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.sampling.collector import Collector
@@ -20,6 +22,7 @@ class BlockSizes:
         self._learner = behavior.learner
         self._collector = collector
         self._longest = BLOCK_ROWS if behavior.summary_freq == OFF else min(BLOCK_ROWS, behavior.summary_freq)
+        self._longest = math.ceil(self._longest / behavior.learner.num_ranks)
         self._until_update = behavior.learner.rows_per_update
         self._submitted = 0
         self._check_at = 0  # actions, before which the end cannot be reached
@@ -38,12 +41,12 @@ class BlockSizes:
         num_sampled = self._collector.num_sampled[self._name]
         if num_sampled < self._check_at:
             return
-        left = self._learner.steps_left(self._submitted)
+        left = self._learner.steps_left.after(self._submitted)
         unspent = left - self._collector.num_held(self._name)
         self._check_at = num_sampled + max(unspent, 1)
         self._collector.cut(self._name, left > 0 >= unspent)
         self.size = self._next_size()  # a roll back may have left more
 
     def _next_size(self) -> int:
-        size, left = min(self._longest, self._until_update), self._learner.steps_left(self._submitted)
+        size, left = min(self._longest, self._until_update), self._learner.steps_left.after(self._submitted)
         return min(size, left) if left > 0 else size

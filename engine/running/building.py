@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from rl_tui.engine.config.diagnostics import suggest
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
@@ -15,7 +16,7 @@ from rl_tui.engine.running.environment_runner import EnvironmentRunner
 from rl_tui.engine.running.environments import NamedEnvironment, make_pool, named_environments, settings_of, start_note
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.lessons.follower import LessonFollower
-from rl_tui.engine.running.restoring import require_continued, resumed_step
+from rl_tui.engine.running.restoring import require_continued
 from rl_tui.engine.running.run_setup import RunSetup, derived_seed
 from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.running.training_analytics import describe_training
@@ -64,7 +65,12 @@ class Builder:
             environments: Sequence[NamedEnvironment] = [NamedEnvironment(self._source, tuple(run.config.behaviors))]
         else:
             environments = named_environments(run.config, run.seed, run.folder.run_logs, analytics)
-        return [self._runner(environment, index) for index, environment in enumerate(environments)]
+        first = run.role.rank * run.num_trained  # of this rank's copies among those of all
+        own = [
+            replace(each, source=replace(each.source, first_copy=each.source.first_copy + first))
+            for each in environments
+        ]
+        return [self._runner(environment, index) for index, environment in enumerate(own if first else environments)]
 
     def _runner(self, environment: NamedEnvironment, index: int) -> EnvironmentRunner:
         run, source = self._run, environment.source
@@ -82,7 +88,7 @@ class Builder:
             environment.behaviors,
             made,
             _EnvironmentBehaviors(self, environment, index),
-            run.seed + index * ENVIRONMENT_SEEDS,
+            run.seed + index * ENVIRONMENT_SEEDS + run.role.rank * run.num_trained,
             run.bus,
             Control(self._ui_priority),
             follower,
@@ -94,7 +100,7 @@ class Builder:
     def _reached_step(self) -> int:
         """The largest step of a behavior by now; before there are any, the one that the run resumes from."""
         steps = [learner.step for learner in list(self.learners.values())]
-        return max(steps) if steps else resumed_step(self._run.folder, self._run.config.checkpoint_settings)
+        return max(steps, default=self._run.step)
 
     def require_behaviors(self, environment: NamedEnvironment, specs: Mapping[str, BehaviorSpec]) -> None:
         """A warning names the behaviors of the file that are not there yet. Raises ConfigError where none is."""
@@ -120,6 +126,10 @@ class Builder:
         if env == EDITOR and not specs:
             return  # it has not connected
         self._run.bus.log("warning", "run", f"{env} {not_there_yet(missing, has_any=bool(specs))}{hint and f'.{hint}'}")
+
+    def share_specs(self, own: Mapping[str, BehaviorSpec]) -> Mapping[str, BehaviorSpec]:
+        """The behaviors that the environments of all ranks have. Raises SyncError."""
+        return self._run.role.share_specs(own)
 
     def watch_target(self, source: EnvironmentSource) -> WatchTarget:
         """The behaviors of one environment are watched together; `behavior` adds them."""
@@ -156,9 +166,10 @@ class _EnvironmentBehaviors:
 
     def make_first(self, pool: EnvironmentPool, control: Control) -> Mapping[str, Behavior]:
         """Those that the environments have when they have just been made."""
-        self._builder.require_behaviors(self._environment, pool.specs)
+        specs = self._builder.share_specs(pool.specs)
+        self._builder.require_behaviors(self._environment, specs)
         place = self._place(pool, control)
-        return {name: self._builder.behavior(spec, place) for name, spec in pool.specs.items()}
+        return {name: self._builder.behavior(spec, place) for name, spec in specs.items()}
 
     def make_late(self, spec: BehaviorSpec, pool: EnvironmentPool, control: Control) -> Behavior:
         """One that has appeared since."""

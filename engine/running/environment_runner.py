@@ -40,7 +40,8 @@ class EnvironmentRunner:
     none, and `act`. Owns pool, collector and policies.
 
     behaviors: replaced, never changed, when one appears. failure: before the first one appeared, which would have it
-    otherwise. waiting_seconds: for which nothing was collected, since the caller did something else.
+    otherwise. on_late: called with the spec of a behavior that has appeared, instead of `make_late`, which it calls on
+    all ranks. waiting_seconds: for which nothing was collected, since the caller did something else.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class EnvironmentRunner:
         self.pool: EnvironmentPool | None = None
         self.failure: RlTuiError | None = None
         self.waiting_seconds = 0.0
+        self.on_late: Callable[[BehaviorSpec], object] | None = None
         self._is_lent = source.is_lent
         self._make_pool = make_pool
         self._maker = maker
@@ -114,7 +116,7 @@ class EnvironmentRunner:
         """Begin new episodes; what was collected and not passed on is dropped. Raises EnvironmentFailure."""
         assert self.pool is not None
         for behavior in self.behaviors.values():
-            behavior.learner.recount()
+            behavior.learner.steps_left.restart(behavior.learner.step)
         self._current = Collection(self.pool, self.behaviors, self._meet, self._bus, lambda: self.waiting_seconds)
         self._has_arrived = False
         self._bus.log("debug", self.environment, "resetting every instance")
@@ -185,8 +187,12 @@ class EnvironmentRunner:
 
     def _meet(self, spec: BehaviorSpec) -> Behavior:
         """The behavior that has appeared; new environments may meet one that is known. Raises RlTuiError."""
-        if spec.name in self.behaviors:
-            return self.behaviors[spec.name]
+        if spec.name not in self.behaviors:
+            (self.on_late or self.make_late)(spec)
+        return self.behaviors[spec.name]
+
+    def make_late(self, spec: BehaviorSpec) -> Behavior:
+        """Make the trainer of a behavior that has appeared. Raises RlTuiError."""
         assert self.pool is not None
         start = time.monotonic()
         behavior = self._maker.make_late(spec, self.pool, self.control)

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
+from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError, SyncError
 from rl_tui.engine.process.tracebacks import name_and_text
 from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.call_timeout import CallTimer, locate_call
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
+from rl_tui.engine.running.ranks.ranked_learning import RankedLearning, Stopped
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool, never
@@ -27,15 +28,17 @@ class EnvironmentWorker:
     behavior appears, the supervisor starts the thread of its learner.
     """
 
-    def __init__(self, runner: EnvironmentRunner, bus: EventBus, output: Path):
-        """output: the file for the traceback of a failure."""
+    def __init__(self, runner: EnvironmentRunner, bus: EventBus, output: Path, ranked: RankedLearning | None = None):
+        """output: the file for the traceback of a failure. ranked: where several ranks learn together."""
         self.awaits_roll_back = False  # parked, since training has diverged
         self._runner = runner
+        self._ranked = ranked
         self._control = runner.control
         self._bus = bus
         self._output = output
         self._stepped_at = time.monotonic()
-        self._is_submitting = False  # to a threaded learner
+        self._is_submitting = False  # to a threaded learner, or to other ranks
+        self._failure = ""
         self._is_renewed = False  # a behavior that diverged was rolled back
 
     @property
@@ -121,6 +124,8 @@ class EnvironmentWorker:
             while self._collect_until_over() and self._await_roll_back():
                 self._is_renewed = True
         finally:
+            if self._ranked is not None:
+                self._ranked.leave(self._failure)
             self._control.leave()
             self._runner.close()
             self._control.has_ended = True
@@ -139,6 +144,8 @@ class EnvironmentWorker:
             if self._is_renewed:
                 self._runner.renew()
             self._collect()
+        except Stopped:
+            pass
         except RlTuiError as error:
             if not self._control.is_lost:
                 self._fail(error)
@@ -157,18 +164,25 @@ class EnvironmentWorker:
 
         self.awaits_roll_back = True
         self._control.pause()
-        should_continue = self._control.safe_point(serve)
+        try:
+            should_continue = self._control.safe_point(serve)
+        except SyncError as error:  # another rank was lost
+            self._failure, should_continue = str(error), False
         self.awaits_roll_back = False
         return should_continue and not self._is_over()
 
     def _collect(self) -> None:
         runner, control = self._runner, self._control
         self._stepped_at = time.monotonic()
+        if self._ranked is not None:
+            self._ranked.begin(self._should_continue)
         runner.begin()
         for name in () if self._is_renewed else self.behaviors:
             self._bus.publish(BehaviorStateChanged(name, "training"))
         try:
             while self._should_continue() and not self._is_over():
+                if self._ranked is not None and self._ranked.take_turn():
+                    continue
                 if runner.receive() and not control.is_lost:
                     self._stepped_at = time.monotonic()
                     self._advance()
@@ -187,8 +201,11 @@ class EnvironmentWorker:
             name, block = due
             behavior, start = self.behaviors[name], time.monotonic()
             self._runner.count(name, block)
-            self._is_submitting = behavior.is_threaded
-            behavior.submit(block, self._should_continue)
+            self._is_submitting = behavior.is_threaded or self._ranked is not None
+            if self._ranked is not None:
+                self._ranked.submit(name, block)
+            else:
+                behavior.submit(block, self._should_continue)
             self._is_submitting = False
             if behavior.is_threaded:
                 self._runner.waiting_seconds += time.monotonic() - start
@@ -214,6 +231,8 @@ class EnvironmentWorker:
         return [behavior for behavior in self.behaviors.values() if not behavior.is_threaded]
 
     def _serve(self) -> None:
+        if self._ranked is not None:
+            self._ranked.exchange()
         for behavior in self._inline:
             behavior.learner.serve()
 
@@ -225,6 +244,9 @@ class EnvironmentWorker:
         """The environment is lost, or has a behavior that cannot be trained: all end with what they have learned."""
         if isinstance(error, EnvironmentFailure | NonFiniteError):
             self._publish_failure(error, tuple(self.behaviors))
+        if self._ranked is not None:
+            self._ranked.fail(error)
+        self._failure = "" if isinstance(error, NonFiniteError) else str(error)
         if not self.behaviors:
             self._runner.failure = error
         for behavior in self.behaviors.values():

@@ -18,6 +18,7 @@ from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinishe
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
+    from rl_tui.engine.running.ranks.role import Role
 
 COMMANDS_WAITING = 100  # more keys than a user presses in a coordinator's tick
 STOPS_WAITING = 10  # room for stops only: a run can always be stopped
@@ -42,9 +43,10 @@ class Launch:
         self._coordinator: threading.Thread | None = None
         self.exit_code = 1  # of the process; valid once the run is over
 
-    def start(self, config: RunConfig, hooks: Hooks = NO_HOOKS) -> None:
-        """Return at once; everything else happens in the coordinator's thread. Called once."""
-        self._coordinator = spawn("coordinator", lambda: self._main(config, hooks), self._bus, self._crashed)
+    def start(self, config: RunConfig, hooks: Hooks = NO_HOOKS, role: Role | None = None) -> None:
+        """Return at once; everything else happens in the coordinator's thread. Called once. role: of this rank, where
+        there are several."""
+        self._coordinator = spawn("coordinator", lambda: self._main(config, hooks, role), self._bus, self._crashed)
 
     def wait(self, timeout: float) -> bool:
         """Whether the run is over, waiting at most `timeout` seconds for it."""
@@ -85,11 +87,12 @@ class Launch:
         """A mailbox with every event from now on."""
         return self._bus.subscribe()
 
-    def _main(self, config: RunConfig, hooks: Hooks) -> None:
+    def _main(self, config: RunConfig, hooks: Hooks, role: Role | None) -> None:
         with imports_that_stay():
+            from rl_tui.engine.running.ranks.role import ALONE
             from rl_tui.engine.running.run import Run  # imports torch: 0.9 s in which the screen is already shown
 
-        run = Run(config, self._bus, self._commands, self._ui_priority, self.watching, hooks)
+        run = Run(config, self._bus, self._commands, self._ui_priority, self.watching, hooks, role or ALONE)
         try:
             self.exit_code = run.main()
         except RlTuiError as error:

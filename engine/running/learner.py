@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
+
+import numpy as np
 
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import (
@@ -28,7 +30,9 @@ from rl_tui.engine.running.hooks import Hooks, Milestone
 from rl_tui.engine.running.learner_hooks import LearnerHooks
 from rl_tui.engine.running.life import Life
 from rl_tui.engine.running.published_weights import PublishedWeights
+from rl_tui.engine.running.ranks.messages import Change, RolledBack
 from rl_tui.engine.running.saver import Saver
+from rl_tui.engine.running.steps_left import StepsLeft
 from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
 from rl_tui.engine.running.triggers import Action, Trigger
 from rl_tui.engine.session.bus import EventBus
@@ -48,10 +52,15 @@ ENDLESS = 1 << 62  # steps of a policy that only plays
 LearnerCommand: TypeAlias = SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack
 
 
+def unnoticed(change: Change) -> None:
+    """There is no other rank."""
+
+
 class Learner:
     """Runs in its own thread when `threaded`, else in its collector's. Owns the trainer, the counters, the triggers.
 
-    `learn_from` is called with every block. Any thread may append to `commands`; `serve` answers them through
+    `learn_from` is called with every block; on several ranks `add` is, and `advance` when they have agreed. on_change:
+    called after what other ranks must do, too. Any thread may append to `commands`; `serve` answers them through
     `report`. A roll back changes `step` first, then the first version of `weights`. evaluator: None where the policy
     is not evaluated. halts_run: a hook has ended the whole run.
     """
@@ -66,7 +75,7 @@ class Learner:
         step: int,
         evaluator: Evaluator | None = None,
     ):
-        self.behavior, config = settings.behavior, settings.config
+        self.behavior, self.num_ranks, config = settings.behavior, settings.num_ranks, settings.config
         self.step = step
         self.life = Life(step, config.max_steps if settings.is_training else None)
         self.halts_run = False
@@ -89,7 +98,9 @@ class Learner:
         self._summary = Trigger(config.summary_freq)
         self._throughput = Trigger(config.throughput_interval)
         self._hooks = LearnerHooks(self.trainer)
-        self._origin = step  # `step` less the rows of all blocks that came
+        self.steps_left = StepsLeft(config.max_steps if settings.is_training else ENDLESS, settings.num_ranks)
+        self.steps_left.restart(step)
+        self.on_change: Callable[[Change], None] = unnoticed
         self._restart(step)
         self.add_hooks(settings.hooks)
 
@@ -179,19 +190,6 @@ class Learner:
         self.life.has_learned = True
         self.weights.replace(self.step)
 
-    def steps_left(self, num_rows: int) -> int:
-        """How many steps of max_steps are left after the first `num_rows` rows that it is given. Any thread."""
-        return self._settings.config.max_steps - self._origin - num_rows if self._settings.is_training else ENDLESS
-
-    def skip(self, num_rows: int) -> None:
-        """These rows came while it was over and are no steps of it."""
-        self._origin -= num_rows
-
-    def recount(self) -> None:
-        """The rows that it is given are counted from zero again."""
-        self._origin = self.step
-
-    @needing_memory("training")
     def learn_from(
         self,
         block: Trajectories,
@@ -205,13 +203,36 @@ class Learner:
         called at every step of an evaluation, which ends when it returns False. may_continue: the same between
         mini-batches, see Trainer.update. Raises HookError, NonFiniteError, OutOfMemory, PluginError.
         """
+        if self.add(block, policy_state):
+            has_all = self._settings.is_training and self.trainer.is_ready()
+            self.advance(block.num_rows, has_all, should_continue, may_continue)
+
+    @needing_memory("training")
+    def add(self, block: Trajectories, policy_state: State) -> bool:
+        """Add a block to the trainer; False where an abandoned policy has acted in it. Raises PluginError."""
         self._parts.policy = policy_state
         if block.policy_version < self.weights.first_version:
-            self._origin -= block.num_rows
-            return
+            self.steps_left.skip(block.num_rows)
+            return False
         start = time.perf_counter()
         self._add(block)
-        has_updated = self._settings.is_training and self.trainer.is_ready()
+        self.steps_left.count(block.num_rows)
+        self.update_seconds += time.perf_counter() - start
+        return True
+
+    @needing_memory("training")
+    def advance(
+        self,
+        num_rows: int,
+        updates: bool,
+        should_continue: Callable[[], bool] = always,
+        may_continue: Callable[[], bool] = always,
+    ) -> None:
+        """Count rows that were added, learn from them if `updates`, and do what is due. As `learn_from`."""
+        self.step += num_rows
+        self.life.has_learned = True
+        self.life.reach(self.step)
+        start, has_updated = time.perf_counter(), updates
         if has_updated:
             with self._busy("update"):
                 self.metrics = self.trainer.update(self.step, may_continue)
@@ -255,9 +276,10 @@ class Learner:
                     {"Policy/Version Lag": float(self.weights.version - block.policy_version)}
                 )
         self._summaries.add_block(block)
-        self.step += block.num_rows
-        self.life.has_learned = True
-        self.life.reach(self.step)
+
+    def add_episodes(self, returns: Sequence[float], lengths: Sequence[int]) -> None:
+        """Episodes have ended on other ranks."""
+        self._summaries.add_episodes(np.array(returns, np.float32), np.array(lengths, np.int64))
 
     @contextmanager
     def _busy(self, doing: WaitsFor) -> Iterator[None]:
@@ -357,6 +379,7 @@ class Learner:
                 self.fail(error)
             self._answer([command.id], False, str(error))
         else:
+            self.on_change(command)
             self._answer([command.id], True, f"{change} from step {self.step}")
 
     def _roll_back(self, command: RollBack) -> None:
@@ -365,30 +388,38 @@ class Learner:
             if self._unchangeable and not self.can_roll_back:
                 raise CheckpointError(self._unchangeable)
             path = Path(command.path)
-            before = self.hyperparameters.values
             state, checkpoint = self._saver.roll_back(self.behavior, path, self.trainer.state())
         except (CheckpointError, PluginError) as error:
             self._answer([command.id], False, str(error))
             return
-        newest, from_step, has_failed = self.weights.version, self.step, self.failure is not None
+        self.on_change(RolledBack(self.behavior, checkpoint.step, command.path, state))
         try:
-            self._parts.restore(state, checkpoint.step)
+            self.roll_back_to(state, checkpoint.step, command.path)
+        except PluginError as error:
+            self._answer([command.id], False, str(error))
+        else:
+            self._answer([command.id], True, f"resumed from step {self.step}, {command.path}")
+
+    def roll_back_to(self, state: State, step: int, path: str) -> None:
+        """Continue from what the checkpoint of that step holds. Raises PluginError, and has then failed."""
+        before, newest, from_step = self.hyperparameters.values, self.weights.version, self.step
+        has_failed = self.failure is not None
+        try:
+            self._parts.restore(state, step)
         except PluginError as error:
             self.life.fail(error, is_half_loaded=True)
-            self._answer([command.id], False, str(error))
-            return
+            raise
         self.life.begin_again()
-        self._restart(checkpoint.step)
-        self._origin += checkpoint.step - self.step
-        self.step = checkpoint.step
+        self._restart(step)
+        self.steps_left.roll_back(step)
+        self.step = step
         self.life.reach(self.step)
         self.weights.abandon(newest)
         self.weights.publish(self.step)
-        self._bus.publish(BehaviorRolledBack(self.behavior, self.step, from_step, command.path))
+        self._bus.publish(BehaviorRolledBack(self.behavior, self.step, from_step, path))
         self.hyperparameters.publish_changes(before, self.step)
         if has_failed:
             self._bus.publish(BehaviorStateChanged(self.behavior, "training"))
-        self._answer([command.id], True, f"resumed from step {self.step}, {command.path}")
 
     @property
     def has_ended(self) -> bool:

@@ -90,7 +90,7 @@ class ProgressReporter:
             first_version = behavior.learner.weights.first_version
             if first_version != self._first_versions[name]:
                 self._first_versions[name] = first_version
-                self._offsets[name] = behavior.learner.step - self._collector.num_sampled[name]
+                self._offsets[name] = behavior.learner.step - self._num_sampled(name)
                 self._collector.drain_new_episodes(name)
                 self._episodes[name] = EpisodeGroups()
 
@@ -102,8 +102,8 @@ class ProgressReporter:
         for name in self._behaviors:
             episodes, offset = self._episodes[name], self._offsets[name]
             returns, lengths, ends = self._collector.drain_new_episodes(name)
-            episodes.add(returns, lengths, ends + offset)
-            step = self._collector.num_sampled[name] + offset
+            episodes.add(returns, lengths, ends * self._behaviors[name].learner.num_ranks + offset)
+            step = self._num_sampled(name) + offset
             groups = episodes.take_all(step) if are_cut else episodes.take(step)
             if groups:
                 self._bus.publish(_finished(name, groups))
@@ -112,12 +112,16 @@ class ProgressReporter:
         self._seconds += now - self._last
         self._last = now
         for name, behavior in self._behaviors.items():
-            sampled = self._collector.num_sampled[name]
+            sampled = self._num_sampled(name)
             speed = self._speeds[name].measure(self._seconds, sampled)
             learner = behavior.learner
             total = self._offsets[name] + sampled
             self._bus.publish(ProgressReported(name, learner.step, total, speed, learner.num_updates))
             self._warn_of_departures(name, self._collector.num_departed(name))
+
+    def _num_sampled(self, name: str) -> int:
+        """Steps of all ranks, of which each has sampled about as many as this one."""
+        return self._collector.num_sampled[name] * self._behaviors[name].learner.num_ranks
 
     def _warn_of_departures(self, name: str, num_agents: int) -> None:
         """Only once: where agents leave like that, they do so all the time. A block may never come."""

@@ -16,10 +16,13 @@ from rl_tui.engine.errors import EnvironmentFailure, RlTuiError
 from rl_tui.engine.running.announcements import LoggedWarnings
 from rl_tui.engine.running.command_ledger import OVER, CommandLedger, refuse_waiting
 from rl_tui.engine.running.command_router import CommandRouter
+from rl_tui.engine.running.environment_runner import EnvironmentRunner
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.hooks import Hooks
 from rl_tui.engine.running.machine import cgroups
 from rl_tui.engine.running.machine.devices import DeviceSampler
+from rl_tui.engine.running.ranks.ranked_learning import RankedLearning
+from rl_tui.engine.running.ranks.role import ALONE, Role
 from rl_tui.engine.running.runtime import ENDING_SECONDS, Runtime
 from rl_tui.engine.running.supervisor import Supervisor
 from rl_tui.engine.running.threads import UiPriority, spawn
@@ -75,13 +78,17 @@ class Run:
         ui_priority: UiPriority,
         watching: WatchService,
         hooks: Hooks,
+        role: Role = ALONE,
     ):
+        """role: of this rank. One that does not lead trains, and ends when rank 0 does."""
         self._config = config
         self._watching = watching
         self._bus = bus
         self._commands = commands
         self._ledger = CommandLedger(bus)
-        self._runtime = Runtime(config, bus, self._ledger.report, ui_priority, hooks)
+        self._runtime = Runtime(config, bus, self._ledger.report, ui_priority, hooks, role=role)
+        if not role.leads:
+            ui_priority.is_attended = True  # rank 0 knows whether a user watches
         self._internal_error: BaseException | None = None
         self._building_since = 0.0  # monotonic
         self._stopped_at = 0.0  # by a signal; monotonic
@@ -109,7 +116,7 @@ class Run:
         found = "the GPU that torch finds" if torch.cuda.is_available() else "torch finds no GPU"
         why = "named by torch_settings.device" if self._config.torch_settings.device else found
         self._bus.log("debug", "run", f"device {runtime.device} ({why}), threads: {torch.get_num_threads()}")
-        workers = [EnvironmentWorker(runner, self._bus, runtime.folder.output) for runner in runtime.runners]
+        workers = [self._worker(runner) for runner in runtime.runners]
         self._building_since = time.monotonic()
         try:
             for worker in workers:
@@ -134,16 +141,23 @@ class Run:
             while not supervisor.has_ended:
                 self._tick(supervisor, router)
                 health.tick()
-                runtime.logs.check_writers()
+                runtime.check_writers()
         finally:  # also after an internal error here: the other threads must not continue without this one
             supervisor.end(ENDING_SECONDS)
             self._ended.set()
             devices.join(DRIVER_SECONDS)
             health.tick()  # the last checkpoint may have failed
             self._finish_commands()
-        runtime.record.update_status(runtime.files, has_ended=True)
         self.failure, exit_code = runtime.end(router.stop, supervisor.losses, self._internal_error)
         return exit_code
+
+    def _worker(self, runner: EnvironmentRunner) -> EnvironmentWorker:
+        role, runtime = self._runtime.role, self._runtime
+        if not role.has_others:
+            return EnvironmentWorker(runner, self._bus, runtime.folder.output)
+        ranked = RankedLearning(role, runner, runtime.lessons)
+        runtime.saver.on_wait = ranked.beat
+        return EnvironmentWorker(runner, self._bus, runtime.folder.output, ranked)
 
     def _tick(self, supervisor: Supervisor, router: CommandRouter) -> None:
         """Carry out one command, finish others, check the workers."""
@@ -203,6 +217,9 @@ class Run:
 
     def _sample_devices(self, workers: Sequence[EnvironmentWorker]) -> None:
         """The main of the thread `devices`: a driver that hangs must not delay the coordinator."""
+
+        if not self._runtime.role.leads:
+            return
 
         def names() -> dict[int, str]:
             return {pid: name for worker in workers for pid, name in worker.process_names.items()}

@@ -17,6 +17,7 @@ from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.hooks import Hooks
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes
+from rl_tui.engine.running.ranks.role import ALONE, Role
 from rl_tui.engine.running.restoring import Restorer
 from rl_tui.engine.running.saver import Files, Saver
 from rl_tui.engine.session.bus import EventBus
@@ -43,6 +44,8 @@ class RunSetup:
     lessons: Lessons
     saver: Saver
     files: dict[str, Files]
+    step: int  # the largest that a behavior resumes at
+    role: Role = ALONE
     started_at: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -50,7 +53,10 @@ class RunSetup:
         self.restorer = Restorer(self.config.checkpoint_settings, self.folder, self.bus)
         settings = self.config.env_settings
         num_trained = settings.num_envs * (1 if isinstance(settings.environment, str) else len(settings.environment))
-        self.copies_apart = itertools.count(num_trained, settings.num_envs)  # numbers of copies for evaluations
+        self.num_trained = num_trained
+        self.copies_apart = itertools.count(
+            num_trained * self.role.size, settings.num_envs
+        )  # numbers of copies for evaluations
 
     @cached_property
     def budget(self) -> MemoryBudget:

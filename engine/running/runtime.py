@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import TypeAlias
 
@@ -21,12 +22,17 @@ from rl_tui.engine.running.building import Builder
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
+from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.devices import usable_cpus
 from rl_tui.engine.running.machine.memory import keep_freed_memory
 from rl_tui.engine.running.preflight import require_players, require_writers, resumed_or_started
+from rl_tui.engine.running.ranks.messages import Welcome
+from rl_tui.engine.running.ranks.no_saver import NoSaver
+from rl_tui.engine.running.ranks.role import ALONE, Role
 from rl_tui.engine.running.record import RunRecord
+from rl_tui.engine.running.restoring import resumed_step
 from rl_tui.engine.running.run_setup import RunSetup, device_of, run_seed
 from rl_tui.engine.running.saver import Files, Saver
 from rl_tui.engine.running.threads import UiPriority, spawn
@@ -60,17 +66,20 @@ class Runtime:
         ui_priority: UiPriority,
         hooks: Hooks = NO_HOOKS,
         source: EnvironmentSource | None = None,
+        role: Role = ALONE,
         *,
         is_inline: bool = False,
     ):
         """report: where learners answer commands. source: of the environments, instead of those that the configuration
-        names. is_inline: everything is done in the caller's thread, which calls `logs.write_pending` from time to time.
+        names. role: of this rank; one that does not lead has no folder, and writes nothing. is_inline: everything is
+        done in the caller's thread, which calls `logs.write_pending` from time to time.
         """
         limit_threads()
         keep_freed_memory()
         show_stacks_of_crash()
         self.config = config
         self.bus = bus
+        self.role = role
         self.folder = RunFolder.of(config)
         self.record = RunRecord(config, self.folder, bus)
         self.state: RunState = "starting"
@@ -106,8 +115,11 @@ class Runtime:
         """
         config, settings = self.config, self.config.checkpoint_settings
         SIGNS.call_seconds = start_seconds(config.env_settings.timeout_wait)
-        require_writers(config)
+        self.role.require_supported(config)
         require_players(config)  # else the log would say that they are started
+        if not self.role.leads:
+            return
+        require_writers(config)
         for line in self.folder.open(settings.resume, settings.force, or_start=settings.resume_or_start):
             self.bus.log("warning", "run", line)
         if settings.resume_or_start:
@@ -119,37 +131,59 @@ class Runtime:
 
     def assemble(self) -> None:
         """The start is announced, and everything is made that needs no environment. Raises RlTuiError."""
-        self.seed, self.device = run_seed(self.config), device_of(self.config)
-        self._is_intact = self.folder.is_resumed and self.folder.configuration.exists()
-        if not (self._is_intact or self._is_inline):
-            self.record.write_configuration()
-        self.record.announce(self.seed, self.device)
-        resumed = self.folder if self.folder.is_resumed else None
-        self.lessons = self.record.lessons = make_lessons(self.config, self.seed, self.bus, resumed)
+        self.device = device_of(self.config)
         self.files: dict[str, Files] = {}
-        self.saver = Saver(
-            self.files, self.bus, self._report, partial(self.record.write_status, self.files), is_inline=self._is_inline
-        )
+        welcome = self.role.share(Welcome, self._begin_record)
+        self.seed = welcome.seed
+        if self.role.leads:
+            on_saved = partial(self.record.write_status, self.files)
+            self.saver = Saver(self.files, self.bus, self._report, on_saved, is_inline=self._is_inline)
+        else:
+            path = Path(welcome.path)
+            self.folder = RunFolder(path.parent, path.name)
+            self.saver = NoSaver(self.files, self.bus, self._report, lambda _: None)
+            self.lessons = Lessons(self.config.environment_parameters, self.seed, self.bus, advances=False)
+            self.lessons.adopt(welcome.lessons, 0)
         setup = RunSetup(
-            self.config, self.folder, self.seed, self.device, self.bus, self._report, self._hooks, self.lessons,
-            self.saver, self.files,
+            self.config, self.folder, self.seed, self.device, self.bus, self._report,
+            self._hooks if self.role.leads else NO_HOOKS, self.lessons, self.saver, self.files, welcome.step, self.role,
         )  # fmt: skip
         self.resumed_from = setup.restorer.resumed_from
         builder = Builder(setup, self._ui_priority, self._source, is_inline=self._is_inline)
         self.watch_targets = builder.watch_targets
         self.runners: Sequence[EnvironmentRunner] = builder.runners()
 
+    def _begin_record(self) -> Welcome:
+        """Write and publish what the run begins with."""
+        seed = run_seed(self.config)
+        self._is_intact = self.folder.is_resumed and self.folder.configuration.exists()
+        if not (self._is_intact or self._is_inline):
+            self.record.write_configuration()
+        self.record.announce(seed, self.device)
+        resumed = self.folder if self.folder.is_resumed else None
+        self.lessons = self.record.lessons = make_lessons(self.config, seed, self.bus, resumed)
+        step = resumed_step(self.folder, self.config.checkpoint_settings)
+        return Welcome(seed, str(self.folder.path), step, self.lessons.state())
+
     def begin(self, on_crash: OnCrash) -> None:
         """The runners are built: training begins. on_crash: as of `open`."""
+        self.has_begun = True
+        if not self.role.leads:
+            self.enter("training")
+            return
         if self._is_inline:
             self.record.name_behaviors(self.behaviors)
         if self._is_inline or (self._is_intact and self.is_training):  # a run that cannot resume so keeps its own
             self.record.write_configuration()
-        self.has_begun = True
         if self.folder.is_resumed:
             self.record.update_status(self.files)  # it names the newest max_steps
         self.enter("training")
         self.logs.start_writers(on_crash)
+
+    def check_writers(self) -> None:
+        """Log of each writer that has lost events."""
+        if self.role.leads:
+            self.logs.check_writers()
 
     @property
     def behaviors(self) -> Mapping[str, Behavior]:
@@ -179,6 +213,8 @@ class Runtime:
         stop: by which it ended; None where every behavior ended by itself. losses: why the newest state of a behavior
         is not on disk. error: an internal one.
         """
+        if self.role.leads:
+            self.record.update_status(self.files, has_ended=True)
         self._is_stopped_now = stop is not None and stop.mode == "now"
         failures = self.failures
         bad = [*([error] if error else []), *failures, *losses]
@@ -223,6 +259,7 @@ class Runtime:
                 self._close_logs()
         finally:
             self.folder.close()
+            self.role.close()
 
     def _close_logs(self) -> None:
         self.logs.close(self._is_stopped_now)

@@ -113,6 +113,7 @@ class Saver:
         self._refused: dict[str, CheckpointError] = {}  # by behavior, while its newest checkpoint could not be written
         self._has_saves: set[str] = set()  # behaviors with a job for a checkpoint from before anything failed
         self._first_jobs: list[SaveJob] = []
+        self.on_wait: Callable[[], None] = lambda: None  # called from time to time by a learner that waits here
         self._is_ending = False
         self.has_ended = False
 
@@ -174,6 +175,7 @@ class Saver:
             with suppress(queue.Full):
                 self._jobs.put(job, timeout=POLL_SECONDS)
                 return
+            self.on_wait()
 
     def _note_save(self, job: SaveJob) -> None:
         if job.state is not None and job.reason != "error":
@@ -183,7 +185,7 @@ class Saver:
         """Whether no copy of that behavior's replay buffer is queued or being written; waits for that if it may."""
         written = self._written_replays.get(behavior)
         while may_wait and written is not None and not self.has_ended and not written.wait(POLL_SECONDS):
-            pass
+            self.on_wait()
         return written is None or written.is_set()
 
     def _expect_replay(self, job: SaveJob) -> None:
@@ -208,6 +210,7 @@ class Saver:
             try:
                 answer = job.answer.get(timeout=POLL_SECONDS)
             except queue.Empty:
+                self.on_wait()
                 answer = "the saver has ended" if has_ended else None
         if isinstance(answer, str):
             raise CheckpointError(answer)

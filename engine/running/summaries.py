@@ -16,7 +16,7 @@ from rl_tui.engine.running.summary_statistics import SummaryStatistics, histogra
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import MetricsReported
 from rl_tui.engine.session.returns import RECENT_EPISODES, RecentEpisodes
-from rl_tui.engine.specs import Trajectories
+from rl_tui.engine.specs import Float32, Int64, Trajectories
 
 SHORTEST_SECONDS = 1e-9  # of a clock that did not advance
 
@@ -34,6 +34,7 @@ class LearnerSettings:
     hooks: Hooks = NO_HOOKS
     lessons: Lessons | None = None  # of the whole run
     num_agents: int = 1  # that usually act at once
+    num_ranks: int = 1  # that collect its steps
 
 
 class Throughput:
@@ -99,15 +100,20 @@ class SummaryReporter:
             self._has_group_rewards = True
             text = "the rewards of its groups are added to those of their agents"
             self._bus.log("info", self._settings.behavior, text)
+        self.add_episodes(block.episode_returns, block.episode_lengths)
         if self._settings.config.summary_freq != OFF:  # else nothing would ever flush them
-            self.statistics.add_episodes(block.episode_returns, block.episode_lengths)
             self.statistics.add_actions(block)
             self.statistics.add_reported(self._reported.admit(block.statistics))
+        self.statistics.add_measured(self._reported.measured(block.measured))
+
+    def add_episodes(self, returns: Float32, lengths: Int64) -> None:
+        """Episodes have ended, oldest first."""
+        if self._settings.config.summary_freq != OFF:
+            self.statistics.add_episodes(returns, lengths)
         self._follow_lessons()
-        for value in block.episode_returns[-RECENT_EPISODES:].tolist():
+        for value in returns[-RECENT_EPISODES:].tolist():
             self._recent.add(1, value)
             self._ranked.add(1, value)
-        self.statistics.add_measured(self._reported.measured(block.measured))
 
     def measure_throughput(self, step: int) -> None:
         """Count the steps per second since the last call as one value, and log them."""

@@ -17,6 +17,7 @@ from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.launch import Launch
+from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     DELTAS,
@@ -99,15 +100,22 @@ def block(num_rows: int, value: float, policy_version: int = 0) -> Trajectories:
 class LiveRun:
     """A Launch and all its events so far. Starts at once."""
 
-    def __init__(self, config: RunConfig, *commands: Command, hooks: Hooks = NO_HOOKS, bus: EventBus | None = None):
-        """commands: sent before anything else can happen. bus: one with another clock."""
+    def __init__(
+        self,
+        config: RunConfig,
+        *commands: Command,
+        hooks: Hooks = NO_HOOKS,
+        bus: EventBus | None = None,
+        role: Role | None = None,
+    ):
+        """commands: sent before anything else can happen. bus: one with another clock. role: of this rank."""
         self.folder = RunFolder.of(config).path
         self.mail: list[Envelope] = []
         self.launch = Launch(bus or EventBus())
         self._subscription = self.launch.subscribe()
         for command in commands:
             self.launch.send(command)
-        self.launch.start(config, hooks)
+        self.launch.start(config, hooks, role)
 
     @property
     def events(self) -> list[Event]:

@@ -137,6 +137,12 @@ class Lessons:
             if changed:
                 self.version += 1
 
+    def adopt(self, state: State, num_resets: int) -> None:
+        """Go to the lessons of another rank, so many of which ended with a full reset."""
+        with self._lock:
+            self.restore("", state)
+            self.num_resets = num_resets
+
     def follow(self, behavior: str, state: State, step: int, max_steps: int) -> None:
         """Restore what a behavior decides on as of that step, and publish lessons that are others now."""
         with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import socket
 import sys
@@ -34,11 +35,11 @@ class Ranks:
         """`work(group, *arguments)` on every rank, with a new ProcessGroup: what each returned or raised."""
         for connection in self._connections:
             connection.send((work, deadline, arguments))
-        return [self._receive(connection) for connection in self._connections]
+        return [self._receive(rank, connection) for rank, connection in enumerate(self._connections)]
 
-    def _receive(self, connection: Connection) -> Any:
+    def _receive(self, rank: int, connection: Connection) -> Any:
         try:
-            assert connection.poll(DEADLINE_SECONDS), "a rank did not answer"
+            assert connection.poll(DEADLINE_SECONDS), f"rank {rank} did not answer; it has printed where it is"
             return connection.recv()
         except (EOFError, ConnectionError):
             return Dead()
@@ -83,9 +84,11 @@ def serve(rank: str, size: str, store: str, descriptor: str) -> None:
     connection = Connection(int(descriptor))
     while True:
         work, deadline, arguments = connection.recv()
+        faulthandler.dump_traceback_later(0.8 * DEADLINE_SECONDS)
         try:
             result = work(ProcessGroup(deadline), *arguments)
         except Exception as error:  # noqa: BLE001  # it is the result
             error.add_note(traceback.format_exc())
             result = error
+        faulthandler.cancel_dump_traceback_later()
         connection.send(result)

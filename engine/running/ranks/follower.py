@@ -1,0 +1,128 @@
+"""The part of every other rank in an agreement: it reports what it has, and does what rank 0 decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
+from rl_tui.engine.running.learner import Learner
+from rl_tui.engine.running.lessons.lessons import Lessons
+from rl_tui.engine.running.ranks.leader import BEAT_SECONDS, LOOK_SECONDS, NAMING_SECONDS
+from rl_tui.engine.running.ranks.messages import Change, ControlWord, Report, RolledBack, Turn
+from rl_tui.engine.running.ranks.role import Role
+from rl_tui.engine.running.threads import Control
+from rl_tui.engine.running.triggers import Trigger
+
+
+class Follower:
+    """Used by the thread of the environment. Every method raises SyncError once rank 0 is lost, or has lost another."""
+
+    def __init__(
+        self, role: Role, control: Control, learners: Callable[[], Mapping[str, Learner]], lessons: Lessons
+    ) -> None:
+        """learners: those that have appeared, by behavior."""
+        self._role, self._control, self._learners, self._lessons = role, control, learners, lessons
+        self._link = role.links[0]
+        self._is_paused = False  # as rank 0 wants it
+        self._has_failed = False  # it takes no turns until it is rolled back
+        self._turn: Turn | None = None  # not carried out yet: what comes after it waits
+        self._known_lessons = lessons.state(), lessons.num_resets
+        self._beat: Trigger[float] = Trigger(BEAT_SECONDS, by_clock=True)
+        self._look: Trigger[float] = Trigger(LOOK_SECONDS, by_clock=True)
+
+    def report(self, report: Report) -> None:
+        """Send rank 0 this."""
+        self._beat.restart(self._role.clock())
+        self._link.send(report)
+
+    def exchange(self) -> None:
+        """Hear what rank 0 wants, up to its next turn. Called at every safe point."""
+        self._look.fire(self._role.clock(), lambda _: self._exchange())
+
+    def _exchange(self) -> None:
+        if self._control.stop_mode is not None:
+            return
+        self._say_alive()
+        while self._turn is None and (word := self._link.receive()) is not None:
+            assert isinstance(word, ControlWord)
+            self._follow(word)
+            if self._has_failed:
+                self._turn = None
+            if word.stop is not None:
+                return
+
+    def beat(self) -> None:
+        """It has no files."""
+
+    def _say_alive(self) -> None:
+        if self._beat.is_due(self._role.clock()):
+            self.report(Report())
+
+    def announce(self, change: Change) -> None:
+        """Only rank 0 changes anything."""
+
+    def next_turn(self) -> Turn | None:
+        """What all ranks do next; None where rank 0 has not decided it yet."""
+        self._exchange()
+        turn, self._turn = self._turn, None
+        return turn
+
+    def wait(self, seconds: float) -> None:
+        """Return once rank 0 has something to say, or after that time."""
+        self._link.wait(seconds)
+
+    def note_heard(self) -> None:
+        """All ranks have just finished an update together."""
+        self._link.note_heard()
+
+    def named(self, error: SyncError) -> SyncError:
+        """The same error of an update, with the rank that was lost in it."""
+        until = self._role.clock() + NAMING_SECONDS
+        while self._role.clock() < until:
+            try:
+                self._turn = None
+                self._exchange()
+            except SyncError as found:
+                return found
+            self.wait(0.1)
+        return error
+
+    def fail(self, error: RlTuiError) -> None:
+        """Training has ended here because of that; where it has diverged, rank 0 decides how it goes on."""
+        self._has_failed, self._turn = True, None
+        if isinstance(error, NonFiniteError):
+            with suppress(SyncError):
+                self.report(Report(diverged=str(error)))
+
+    def leave(self, failure: str) -> None:
+        """Rank 0 learns of a failure; without one, this rank stays reachable until rank 0 leaves."""
+        with suppress(SyncError):  # rank 0 has left
+            if failure:
+                self._link.send(Report(failure=failure))
+            while not failure and self._control.stop_mode is None:
+                self._turn = None
+                self._exchange()
+                self.wait(0.1)
+        self._role.close()
+
+    def _follow(self, word: ControlWord) -> None:
+        if word.lost:
+            raise SyncError(word.lost)
+        if word.stop is not None:
+            self._control.stop(word.stop)
+        elif word.is_paused != self._is_paused:  # this rank may have parked by itself, having diverged
+            self._is_paused = word.is_paused
+            (self._control.pause if word.is_paused else self._control.resume)()
+        if word.lessons is not None and word.lessons != self._known_lessons:
+            self._known_lessons = word.lessons
+            self._lessons.adopt(*word.lessons)
+        if isinstance(word.change, RolledBack):
+            change, self._has_failed = word.change, False
+            self._learners()[change.behavior].roll_back_to(change.state, change.step, change.path)
+        elif word.change is not None:
+            learner = self._learners()[str(word.change.behavior)]
+            learner.hyperparameters.set(word.change.name, word.change.value, learner.step)
+        self._turn = word.turn
+        if word.diverged and not all(learner.is_over for learner in self._learners().values()):
+            raise NonFiniteError(word.diverged)

@@ -1,0 +1,229 @@
+"""Rank 0's part of an agreement: it hears what every rank has, and decides what all do next."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing import connection
+
+from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
+from rl_tui.engine.running.learner import Learner
+from rl_tui.engine.running.lessons.lessons import Lessons
+from rl_tui.engine.running.ranks.messages import (
+    Advance,
+    Begin,
+    Block,
+    Change,
+    ControlWord,
+    GoOn,
+    Report,
+    RolledBack,
+    Turn,
+)
+from rl_tui.engine.running.ranks.role import Role
+from rl_tui.engine.running.threads import Control
+from rl_tui.engine.running.triggers import Trigger
+from rl_tui.engine.specs import BehaviorSpec
+
+BEAT_SECONDS = 2.0  # between two messages of a rank that has nothing to say
+LOOK_SECONDS = 0.005  # between two looks for messages: training should not wait for them
+LEAVING_SECONDS = 5.0  # in which the others leave
+NAMING_SECONDS = 5.0  # in which a rank that is lost shows on its connection
+
+
+class Parts:
+    """What the ranks have of one behavior since its last update.
+
+    waiting: blocks of each rank that are not counted yet.
+    """
+
+    def __init__(self, num_ranks: int) -> None:
+        self.waiting: list[deque[Block]] = [deque() for _ in range(num_ranks)]
+        self._newest: list[Block | None] = [None] * num_ranks
+
+    def add(self, rank: int, block: Block) -> None:
+        """A rank has collected more."""
+        self.waiting[rank].append(block)
+        self._newest[rank] = block
+
+    def advance(self, name: str, step: int) -> Advance | None:
+        """All that waits once every rank has its part, before that a block of each rank; None while one has none."""
+        newest = [block for block in self._newest if block is not None and block.has_part]
+        is_whole = len(newest) == len(self._newest)
+        if not is_whole and not all(self.waiting):
+            return None
+        updates = is_whole and all(block.is_ready for block in newest)
+        taken = [list(blocks) if is_whole else [blocks.popleft()] for blocks in self.waiting]
+        if is_whole:
+            for blocks in self.waiting:
+                blocks.clear()
+            self._newest = [replace(block, is_ready=False) if block.is_spent else None for block in newest]
+        num_rows = sum(block.num_rows for blocks in taken for block in blocks)
+        others = [block for blocks in taken[1:] for block in blocks]
+        return Advance(
+            behavior=name,
+            num_rows=num_rows,
+            step=step + num_rows,
+            updates=updates,
+            has_all_parts=is_whole,
+            returns=tuple(value for block in others for value in block.returns),
+            lengths=tuple(length for block in others for length in block.lengths),
+        )
+
+
+class Leader:
+    """Used by the thread of the environment. Every method raises SyncError once a rank is lost."""
+
+    def __init__(
+        self, role: Role, control: Control, learners: Callable[[], Mapping[str, Learner]], lessons: Lessons
+    ) -> None:
+        """learners: those that have appeared, by behavior, in the order in which they were made."""
+        self._role, self._control, self._learners, self._lessons = role, control, learners, lessons
+        self._parts: dict[str, Parts] = {}
+        self._holds = [False] * role.size
+        self._met: deque[BehaviorSpec] = deque()
+        self._lost = self._diverged = ""
+        self._sent = ControlWord(lessons=(lessons.state(), lessons.num_resets))
+        self._lessons_version = lessons.version
+        self._beat: Trigger[float] = Trigger(BEAT_SECONDS, by_clock=True)
+        self._look: Trigger[float] = Trigger(LOOK_SECONDS, by_clock=True)
+
+    def report(self, report: Report) -> None:
+        """Of this rank."""
+        self._take(0, report)
+
+    def exchange(self) -> None:
+        """Hear the others, and send them what has changed. Called at every safe point."""
+        self._look.fire(self._role.clock(), lambda _: self._exchange())
+
+    def _exchange(self) -> None:
+        if self._lost:
+            raise SyncError(self._lost)
+        self._hear()
+        if self._diverged:
+            raise NonFiniteError(self._diverged)
+        word = self._word()
+        if word != self._sent or self._beat.is_due(self._role.clock()):
+            self._send(word)
+
+    def beat(self) -> None:
+        """Say that it is alive, where it waits for a disk. A rank that is lost meanwhile shows at the next exchange."""
+        with suppress(SyncError):
+            if not self._lost:
+                self._hear()
+                if self._beat.is_due(self._role.clock()):
+                    self._send(self._sent)
+
+    def announce(self, change: Change) -> None:
+        """This was changed here, between two updates."""
+        if isinstance(change, RolledBack):  # what was collected before it counts no more
+            self._parts.pop(change.behavior, None)
+            self._holds = [False] * self._role.size
+        self._send(replace(self._sent, change=change))
+
+    def next_turn(self) -> Turn | None:
+        """What all ranks do next; None while too little is known."""
+        self._hear()
+        turn = self._decide()
+        if turn is not None:
+            self._send(replace(self._sent, is_paused=False, turn=turn))  # none that waits would take it
+        return turn
+
+    def wait(self, seconds: float) -> None:
+        """Return once another rank has something to say, or after that time."""
+        connection.wait([link.connection for link in self._role.links], seconds)
+
+    def note_heard(self) -> None:
+        """All ranks have just finished an update together."""
+        for link in self._role.links:
+            link.note_heard()
+
+    def named(self, error: SyncError) -> SyncError:
+        """The same error of an update, with the rank that was lost in it."""
+        until = self._role.clock() + NAMING_SECONDS
+        while not self._lost and self._role.clock() < until:
+            try:
+                self._hear()
+            except SyncError as found:
+                return found
+            self.wait(0.1)
+        return error
+
+    def fail(self, error: RlTuiError) -> None:
+        """Training has ended here because of that. Where it has diverged, on some rank, all may be rolled back."""
+        if isinstance(error, NonFiniteError):
+            text, self._diverged = self._diverged or f"rank 0 of {self._role.size}: {error}", ""
+            with suppress(SyncError):
+                self._send(replace(self._sent, diverged=text))
+
+    def leave(self, failure: str) -> None:
+        """The others end, too."""
+        with suppress(SyncError):
+            if not self._lost:
+                self._send(replace(self._sent, stop=self._control.stop_mode or "checkpoint"))
+        for link in self._role.links:
+            link.close_after_other(LEAVING_SECONDS)
+
+    def _hear(self) -> None:
+        for rank, link in enumerate(self._role.links, 1):
+            try:
+                while (message := link.receive()) is not None:
+                    assert isinstance(message, Report)
+                    if message.failure:
+                        raise SyncError(f"rank {rank} of {self._role.size} has failed: {message.failure}")
+                    if message.diverged:
+                        self._diverged = f"rank {rank} of {self._role.size}: {message.diverged}"
+                    self._take(rank, message)
+            except SyncError as error:
+                self._lose(link, str(error))
+                raise
+
+    def _lose(self, lost: object, text: str) -> None:
+        self._lost = text
+        for link in self._role.links:
+            if link is not lost:
+                link.send(ControlWord(lost=text))
+
+    def _take(self, rank: int, report: Report) -> None:
+        if report.met is not None:
+            self._met.append(report.met)
+        block = report.block
+        if block is not None and block.first_version == self._learners()[block.behavior].weights.first_version:
+            self._parts.setdefault(block.behavior, Parts(self._role.size)).add(rank, block)
+            self._holds[rank] |= block.has_part
+
+    def _decide(self) -> Turn | None:
+        learners = self._learners()
+        while self._met:
+            spec = self._met.popleft()
+            if spec.name not in learners:
+                return Begin(spec)
+        for name, learner in learners.items():
+            if name in self._parts and not learner.is_over:
+                advance = self._parts[name].advance(name, learner.step)
+                if advance is not None:
+                    self._holds = [holds and not advance.has_all_parts for holds in self._holds]
+                    return advance
+        if all(self._holds):
+            self._holds = [False] * self._role.size
+            return GoOn()
+        return None
+
+    def _word(self) -> ControlWord:
+        lessons = self._sent.lessons
+        if self._lessons.version != self._lessons_version:
+            self._lessons_version = self._lessons.version
+            lessons = self._lessons.state(), self._lessons.num_resets
+        return ControlWord(self._control.is_paused, self._control.stop_mode, lessons)
+
+    def _send(self, word: ControlWord) -> None:
+        self._beat.restart(self._role.clock())
+        self._sent = replace(word, change=None, turn=None, diverged="")
+        for link in self._role.links:
+            try:
+                link.send(word)
+            except SyncError as error:
+                self._lose(link, str(error))
+                raise

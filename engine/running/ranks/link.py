@@ -1,0 +1,94 @@
+"""A connection between rank 0 and another rank, on which messages arrive in their order."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import TypeVar
+
+from rl_tui.engine.errors import SyncError
+
+M = TypeVar("M")
+
+
+class Link:
+    """Used by one thread at a time. Every method raises SyncError once the other rank is lost: it has closed its end,
+    or nothing was heard of it for `deadline` seconds of the clock."""
+
+    def __init__(self, connection: Connection, name: str, deadline: float, clock: Callable[[], float]):
+        """name: of the other rank, for messages."""
+        self.connection = connection
+        self._name = name
+        self._deadline = deadline
+        self._clock = clock
+        self.heard_at = clock()
+
+    def send(self, message: object) -> None:
+        """Send a message. Waits where the other rank does not read."""
+        try:
+            self.connection.send(message)
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def receive(self) -> object | None:
+        """The next message, None where none has arrived."""
+        try:
+            if self.connection.poll():
+                message: object = self.connection.recv()
+                self.note_heard()
+                return message
+        except (EOFError, OSError) as error:
+            raise self._lost(error) from error
+        if self._clock() - self.heard_at > self._deadline:
+            raise SyncError(f"{self._name} was lost: nothing was heard of it for {self._deadline:g} s")
+        return None
+
+    def wait_for(self, kind: type[M]) -> M:
+        """The next message, which is of that class."""
+        self.note_heard()
+        while (message := self.receive()) is None:
+            self.wait(0.1)
+        if not isinstance(message, kind):
+            raise SyncError(f"{self._name} is out of step: it sent {type(message).__name__} instead of {kind.__name__}")
+        return message
+
+    def wait(self, seconds: float) -> None:
+        """Return when there is something to receive, or after that time."""
+        try:
+            self.connection.poll(seconds)
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def note_heard(self) -> None:
+        """It is known by other means that the other rank is well."""
+        self.heard_at = self._clock()
+
+    def close(self) -> None:
+        """The other rank will find it closed."""
+        self.connection.close()
+
+    def close_after_other(self, seconds: float) -> None:
+        """Close it once the other rank has: what it was sent last is lost where this end has not read all. Does not
+        wait longer than that, and raises nothing."""
+        until = time.monotonic() + seconds
+        with suppress(EOFError, OSError):
+            while self.connection.poll(max(0.0, until - time.monotonic())):
+                self.connection.recv()
+        self.close()
+
+    def _lost(self, error: Exception) -> SyncError:
+        is_late = isinstance(error, BlockingIOError)
+        return SyncError(f"{self._name} was lost: {'it does not read' if is_late else 'its process has ended'}")
+
+
+def limit_waiting(connection: Connection, seconds: float) -> None:
+    """No call waits longer than that for the middle of a message, or for room to send one."""
+    limit = struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
+    with socket.socket(fileno=connection.fileno()) as own:
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            own.setsockopt(socket.SOL_SOCKET, option, limit)
+        own.detach()

@@ -1,0 +1,140 @@
+"""What ranks send each other apart from what is learned, which is in learning/sync.py.
+
+Rank 0 has the user, the files and the clock. It sends control words, which every other rank carries out in their order:
+whatever changes training so comes between the same two updates on all ranks. The others send reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rl_tui.engine.session.messages import SetHyperparameter, StopMode
+from rl_tui.engine.specs import BehaviorSpec, State
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """What a run begins with. path: of its folder. step: the largest that a behavior resumes at."""
+
+    seed: int
+    path: str
+    step: int
+    lessons: State
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The behaviors that the environments of a rank have at the start; from rank 0 those of all ranks, in the order in
+    which all make their trainers."""
+
+    specs: Mapping[str, BehaviorSpec]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a behavior starts from, as of that step."""
+
+    step: int
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Experience that a rank has collected of a behavior.
+
+    first_version: of the weights since the last roll back: what was collected with older ones counts no more. returns,
+    lengths: of the episodes that ended in it. is_ready: the trainer has this rank's part of an update.
+    is_spent: this rank has collected its part of max_steps.
+    """
+
+    behavior: str
+    num_rows: int
+    first_version: int
+    returns: tuple[float, ...] = ()
+    lengths: tuple[int, ...] = ()
+    is_ready: bool = False
+    is_spent: bool = False
+
+    @property
+    def has_part(self) -> bool:
+        """Whether this rank waits for the others."""
+        return self.is_ready or self.is_spent
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Of another rank to rank 0. An empty one says that it is alive.
+
+    met: a behavior that has appeared in its environments. diverged: what number of its environments is not finite.
+    failure: why it ends.
+    """
+
+    block: Block | None = None
+    met: BehaviorSpec | None = None
+    diverged: str = ""
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Count these rows of all ranks, and learn from them if `updates`.
+
+    step: of the behavior afterwards. has_all_parts: every rank has its part, and goes on. returns, lengths: of the
+    episodes that ended on other ranks.
+    """
+
+    behavior: str
+    num_rows: int
+    step: int
+    updates: bool
+    has_all_parts: bool
+    returns: tuple[float, ...] = ()
+    lengths: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Make the trainer of a behavior that has appeared on some rank."""
+
+    spec: BehaviorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """Collect again: every rank waits, and no behavior has all parts."""
+
+
+Turn: TypeAlias = Advance | Begin | GoOn
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """A behavior continues from a checkpoint of that step."""
+
+    behavior: str
+    step: int
+    path: str
+    state: State
+
+
+Change: TypeAlias = SetHyperparameter | RolledBack
+
+
+@dataclass(frozen=True, slots=True)
+class ControlWord:
+    """Of rank 0 to all others. One without anything new says that it is alive.
+
+    lessons: where they have changed, and how many ended with a full reset.
+    diverged: a number is not finite on some rank, and training ends on all, or is rolled back. lost: which rank is
+    lost, and how.
+    """
+
+    is_paused: bool = False
+    stop: StopMode | None = None
+    lessons: tuple[State, int] | None = None
+    change: Change | None = None
+    turn: Turn | None = None
+    diverged: str = ""
+    lost: str = ""

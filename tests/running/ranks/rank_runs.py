@@ -1,0 +1,159 @@
+"""One run on several ranks: what each rank's part of it was, as its own events say."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.learning.sync import Sync
+from rl_tui.engine.running.ranks.leader import BEAT_SECONDS
+from rl_tui.engine.running.ranks.link import Link
+from rl_tui.engine.running.ranks.messages import ControlWord
+from rl_tui.engine.running.ranks.ranked_learning import RankedLearning
+from rl_tui.engine.running.ranks.role import Role, join_ranks
+from rl_tui.engine.running.threads import Control
+from rl_tui.engine.session.messages import (
+    DELTAS,
+    BehaviorRolledBack,
+    EpisodesFinished,
+    Event,
+    HyperparameterChanged,
+    MetricsReported,
+    RunStateChanged,
+)
+from tests.deadline import DEADLINE_SECONDS
+from tests.running.runs import LiveRun
+
+E = Any
+LEFT_OUT = (*DELTAS, EpisodesFinished)
+
+
+class SharedClock:
+    """Monotonic seconds, of which several processes can skip some together."""
+
+    def __init__(self, file: Path) -> None:
+        if not file.exists():
+            np.zeros(1).tofile(file)
+        self._skipped = np.memmap(file, np.float64, "r+", shape=(1,))
+
+    def __call__(self) -> float:
+        return time.monotonic() + float(self._skipped[0])
+
+    def skip(self, seconds: float) -> None:
+        """So much later it is."""
+        self._skipped[0] += seconds
+
+
+@dataclass(frozen=True)
+class Script:
+    """What the user does. run: of rank 0. skip: lets time pass on all ranks, which hear of each other meanwhile."""
+
+    run: LiveRun
+    skip: Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one rank did. reason: of its last state. weights: digests of what its policies act with in the end."""
+
+    exit_code: int
+    reason: str
+    events: Sequence[Event]
+    weights: Mapping[str, str]
+    num_pauses: int
+
+    def of(self, kind: type[E]) -> list[E]:
+        """Its events of that class."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def changes(self) -> list[tuple[object, ...]]:
+        """What was changed on it, and at which step."""
+        found: list[tuple[object, ...]] = []
+        for event in self.events:
+            match event:
+                case HyperparameterChanged():
+                    found.append((event.behavior, event.step, event.name, event.new))
+                case BehaviorRolledBack():
+                    found.append((event.behavior, event.step))
+        return found
+
+    @property
+    def updates(self) -> list[tuple[object, ...]]:
+        """The losses of its summaries, which are those of all ranks."""
+        tags = ("Losses/Policy Loss", "Losses/Value Loss", "Policy/Learning Rate")
+        summaries = [event for event in self.of(MetricsReported) if tags[0] in event.metrics]
+        return [(event.behavior, event.step, *map(event.metrics.get, tags)) for event in summaries]
+
+
+def train(
+    sync: Sync,
+    configs: Sequence[RunConfig],
+    script: Callable[[Script], None] | None,
+    clock_file: Path,
+    deadline: float,
+    dropped: str,
+    is_attended: bool,
+) -> Part:
+    """A whole run. configs: of each rank. dropped: a field that no control word has."""
+    clock = SharedClock(clock_file)
+    role = join_ranks(deadline, clock)
+    digests: dict[str, str] = {}
+    pauses: list[None] = []
+    pause = Control.pause
+
+    def counted(control: Control) -> None:
+        pauses.append(None)
+        pause(control)
+
+    leave = RankedLearning.leave
+
+    def noted(ranked: RankedLearning, failure: str) -> None:
+        for name, behavior in ranked.runner.behaviors.items():
+            arrays = behavior.learner.trainer.weights().arrays
+            digests[name] = hashlib.sha256(b"".join(arrays[key].tobytes() for key in sorted(arrays))).hexdigest()
+        leave(ranked, failure)
+
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(Control, "pause", counted))
+        stack.enter_context(patch.object(RankedLearning, "leave", noted))
+        if dropped:
+            stack.enter_context(without(dropped))
+        run = LiveRun(configs[role.rank], role=role)
+        run.launch.attend(is_attended or role.rank > 0)
+        if script is not None and role.rank == 0:
+            script(Script(run, lambda seconds: skip(clock, role, seconds)))
+        exit_code = run.wait()
+    events = [event for event in run.events if not isinstance(event, LEFT_OUT)]
+    return Part(exit_code, run.of(RunStateChanged)[-1].reason, events, digests, len(pauses))
+
+
+def skip(clock: SharedClock, role: Role, seconds: float) -> None:
+    """Time passes in steps, in each of which rank 0 hears of every other."""
+    until = clock() + seconds
+    while clock() < until:
+        clock.skip(BEAT_SECONDS + 0.1)
+        now, deadline = clock(), time.monotonic() + DEADLINE_SECONDS
+        while any(link.heard_at < now for link in role.links):
+            assert time.monotonic() < deadline, "a rank was silent"
+            time.sleep(0.01)
+
+
+def without(field: str) -> Any:
+    """Control words lack this field."""
+    default = next(each.default for each in fields(ControlWord) if each.name == field)
+    send = Link.send
+
+    def lacking(link: Link, message: object) -> None:
+        send(link, replace(message, **{field: default}) if isinstance(message, ControlWord) else message)
+
+    return patch.object(Link, "send", lacking)

@@ -1,0 +1,32 @@
+"""An environment that fails on one rank, named by tests as `tests.running.ranks.worlds:Faulty`."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+
+import numpy as np
+
+from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.specs import Actions, Steps
+
+
+class Faulty(Line):
+    """A Line of four agents that, at its k-th step, raises, pays a reward that is not a number, or is killed."""
+
+    def __init__(self, fault: str = "", at: int = 40) -> None:
+        super().__init__("Walker", 4)
+        self._fault, self._at, self._count = fault, at, 0
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._count += 1
+        is_due = self._count == self._at
+        if is_due and self._fault == "raises":
+            raise RuntimeError("the floor has opened")
+        if is_due and self._fault == "is killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        steps = super().step(actions)
+        if is_due and self._fault == "pays no number":
+            steps["Walker"].decisions.rewards[:] = np.nan
+        return steps
