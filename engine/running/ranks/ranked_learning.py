@@ -128,7 +128,7 @@ class RankedLearning:
 
     @property
     def _is_holding(self) -> bool:
-        """Also while it was rolled back, its block counts no more."""
+        """Not once it was rolled back: its block counts no more."""
         if self._holds is None:
             return False
         learner = self.runner.behaviors[self._holds.behavior].learner
@@ -158,7 +158,8 @@ class RankedLearning:
             behavior.learner.add_episodes(turn.returns, turn.lengths)
             self._lessons.add_returns(turn.behavior, turn.returns)
         behavior.advance(turn.num_rows, turn.updates, self._should_continue)
-        self._agreement.note_heard()
+        if turn.updates:
+            self._agreement.note_heard()
         failure = behavior.learner.failure
         if isinstance(failure, SyncError):
             raise self._agreement.named(failure)
