@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -48,4 +49,5 @@ def test_run_near_the_limit_of_its_container_is_warned(tmp_path: Path, monkeypat
     assert raised.kind == "memory_full"
     assert raised.message.startswith("memory 85% used, ")
     assert " GiB of 1 GiB by this run, " in raised.message
-    assert raised.message.endswith(" GiB of it by training")
+    # The largest of this process and its children, some of which other tests have started.
+    assert re.search(r" GiB of it by (training|process \d+)$", raised.message), raised.message
