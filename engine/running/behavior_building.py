@@ -194,12 +194,12 @@ class BehaviorBuilder:
 
     def _restore(self, files: Files | None, parts: CheckpointParts) -> tuple[int, bool]:
         """The step that it goes on from, and whether its replay buffer was restored."""
-        run, has_replay = self._run, False
+        run = self._run
         if files is None:
-            restored = run.role.share(Restored, lambda: Restored(0, State()))
+            restored = run.role.receive(Restored)
             parts.restore(restored.state, restored.step)
-            parts.policy = State()
-            return restored.step, has_replay
+            parts.policy = State()  # that of rank 0
+            return restored.step, False
         step = self._restored_step(files, parts)
         if run.role.has_others:
             run.role.share(Restored, lambda: Restored(step, parts.state()))

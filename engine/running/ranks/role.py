@@ -53,11 +53,15 @@ class Role:
     def share(self, kind: type[M], make: Callable[[], M]) -> M:
         """What rank 0 makes, on every rank. Raises SyncError."""
         if not self.leads:
-            return self.links[0].wait_for(kind)
+            return self.receive(kind)
         made = make()
         for link in self.links:
             link.send(made)
         return made
+
+    def receive(self, kind: type[M]) -> M:
+        """On another rank than 0: what that shares. Raises SyncError."""
+        return self.links[0].wait_for(kind)
 
     def share_specs(self, own: Mapping[str, BehaviorSpec]) -> Mapping[str, BehaviorSpec]:
         """The behaviors that any rank has found, those of rank 0 first. Raises SyncError."""
