@@ -1,16 +1,18 @@
-"""Every column of experience, described once: checks, worker processes, assembly, rollouts and replay loop over it.
+"""Every field of experience, described once: checks, worker processes, assembly, rollouts and replay loop over it.
 
-A column is an entry of COLUMNS and an attribute of that name in each class that carries it: `DecisionSteps` and
-`TerminalSteps` from the environment, `Choice` from the policy, `Trajectories`, and `Transitions`, which replay draws.
-Observations, which every behavior has a number of its own of, are described by its spec.
+A column has a value for each row. It is an entry of COLUMNS and an attribute of that name in each class that carries
+it: `DecisionSteps` and `TerminalSteps` from the environment, `Choice` from the policy, `Trajectories`, and
+`Transitions`, which replay draws. A field of segments has a value for each segment. It is an entry of SEGMENT_FIELDS,
+an attribute of `Trajectories`, and what the assembly knows of a segment that ends. Observations, which every behavior
+has a number of its own of, are described by its spec.
 
-Shapes: N rows, M memory columns.
+Shapes: N rows, P segments, M memory columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
@@ -29,29 +31,26 @@ from rl_tui.engine.specs import (
 from rl_tui.engine.statistics import merge
 
 Number = TypeVar("Number", bound=np.generic)
-RowShape = Callable[[BehaviorSpec, int], tuple[int, ...]]
+Shape = Callable[[BehaviorSpec, int], tuple[int, ...]]
+
+
+def scalar(_spec: BehaviorSpec, _memory_size: int) -> tuple[int, ...]:
+    """The shape of a single number."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One array [N, ...] of experience.
+class Field:
+    """One array [N, ...] or [P, ...] of experience.
 
-    stage: observed before the action, chosen with it by the policy, or credited to it afterwards. shape: of a row, from
-    the behavior and M. fill: what an absent column means in every row; None: it is never absent. An optional column
-    takes neither memory nor time until it first appears. holds_ids: ids of an instance, not negative, which a pool
-    numbers; -1 is none. has_next: also kept after the last row of each segment, as `next_NAME`. in_replay: also kept by
-    the replay buffer. choice: where `Choice` has it, if not under its name.
+    shape: of a row or segment, from the behavior and M. fill: what an absent field means everywhere; None: it is never
+    absent.
     """
 
     name: str
-    stage: Literal["observed", "chosen", "credited"]
     dtype: str = "float32"
-    shape: RowShape = lambda *_: ()
+    shape: Shape = scalar
     fill: float | None = None
-    holds_ids: bool = False
-    has_next: bool = False
-    in_replay: bool = False
-    choice: str = ""
 
     @property
     def is_optional(self) -> bool:
@@ -59,38 +58,62 @@ class Column:
         return self.fill is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Column(Field):
+    """One array [N, ...] of experience, with a value for each row.
+
+    stage: observed before the action, chosen with it by the policy, or credited to it afterwards. An optional column
+    takes neither memory nor time until it first appears. holds_ids: ids of an instance, not negative, which a pool
+    numbers; -1 is none. has_next: also kept after the last row of each segment, as `next_NAME`. in_replay: also kept by
+    the replay buffer. choice: where `Choice` has it, if not under its name.
+    """
+
+    _: KW_ONLY
+    stage: Literal["observed", "chosen", "credited"]
+    holds_ids: bool = False
+    has_next: bool = False
+    in_replay: bool = False
+    choice: str = ""
+
+
+def _mask(spec: BehaviorSpec, _: int) -> tuple[int, ...]:
+    return (spec.actions.mask_size,)
+
+
+def _memory(_: BehaviorSpec, memory_size: int) -> tuple[int, ...]:
+    return (memory_size,)
+
+
+def _continuous(spec: BehaviorSpec, _: int) -> tuple[int, ...]:
+    return (spec.actions.continuous,)
+
+
+def _branches(spec: BehaviorSpec, _: int) -> tuple[int, ...]:
+    return (len(spec.actions.branches),)
+
+
+def _actions(spec: BehaviorSpec, _: int) -> tuple[int, ...]:
+    return (spec.actions.num_columns,)
+
+
 COLUMNS = (
-    Column(
-        "action_mask",
-        "observed",
-        "bool",
-        lambda spec, _: (spec.actions.mask_size,),
-        True,
-        has_next=True,
-        in_replay=True,
-    ),
-    Column("group_ids", "observed", "int64", fill=-1, holds_ids=True),
-    Column("team_ids", "observed", "int64", fill=0, in_replay=True),
-    Column("step_numbers", "observed", "int64", fill=-1),
-    Column("memories", "observed", shape=lambda _, memory_size: (memory_size,), fill=0),
-    Column(
-        "continuous_actions",
-        "chosen",
-        shape=lambda spec, _: (spec.actions.continuous,),
-        in_replay=True,
-        choice="continuous",
-    ),
-    Column(
-        "discrete_actions",
-        "chosen",
-        "int64",
-        lambda spec, _: (len(spec.actions.branches),),
-        in_replay=True,
-        choice="actions.discrete",
-    ),
-    Column("log_probs", "chosen", shape=lambda spec, _: (spec.actions.num_columns,)),
-    Column("rewards", "credited"),
-    Column("group_rewards", "credited", fill=0),
+    Column("action_mask", "bool", _mask, True, stage="observed", has_next=True, in_replay=True),
+    Column("group_ids", "int64", fill=-1, stage="observed", holds_ids=True),
+    Column("team_ids", "int64", fill=0, stage="observed", in_replay=True),
+    Column("step_numbers", "int64", fill=-1, stage="observed"),
+    Column("memories", shape=_memory, fill=0, stage="observed"),
+    Column("continuous_actions", shape=_continuous, stage="chosen", in_replay=True, choice="continuous"),
+    Column("discrete_actions", "int64", _branches, stage="chosen", in_replay=True, choice="actions.discrete"),
+    Column("log_probs", shape=_actions, stage="chosen"),
+    Column("rewards", stage="credited"),
+    Column("group_rewards", fill=0, stage="credited"),
+)
+SEGMENT_FIELDS = (
+    Field("lengths", "int64"),
+    Field("begins", "bool"),
+    Field("endings", "int8"),
+    Field("agent_ids", "int64"),
+    *(Field(f"next_{column.name}", column.dtype, column.shape, column.fill) for column in COLUMNS if column.has_next),
 )
 
 
@@ -109,7 +132,7 @@ def used_columns(columns: Iterable[Column], spec: BehaviorSpec) -> tuple[Column,
     return tuple(column for column in columns if 0 not in column.shape(spec, 1))
 
 
-def values_of(columns: Sequence[Column]) -> Callable[[Any], tuple[NDArray[Any] | None, ...]]:
+def values_of(columns: Sequence[Field]) -> Callable[[Any], tuple[NDArray[Any] | None, ...]]:
     """A function that returns what a carrier has in these columns."""
     names = [column.name for column in columns]
     return _getter(names)
@@ -128,14 +151,14 @@ def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda carrier: tuple([get(carrier) for get in getters])
 
 
-def join_column(column: Column, parts: Sequence[NDArray[Any] | None], counts: Sequence[int]) -> NDArray[Any] | None:
+def join_field(field: Field, parts: Sequence[NDArray[Any] | None], counts: Sequence[int]) -> NDArray[Any] | None:
     """Parts of so many rows each as one array; an absent part is filled, and None is returned if all are absent."""
     present = next((part for part in parts if part is not None), None)
     if present is None:
         return None
     shape = present.shape[1:]
     filled = [
-        np.full((count, *shape), column.fill, column.dtype) if part is None else part
+        np.full((count, *shape), field.fill, field.dtype) if part is None else part
         for part, count in zip(parts, counts, strict=True)
     ]
     return joined(filled)
@@ -146,10 +169,10 @@ def joined(parts: Sequence[NDArray[Number]]) -> NDArray[Number]:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def join_columns(columns: Sequence[Column], carriers: Sequence[object], counts: Sequence[int]) -> dict[str, Any]:
-    """These columns of several carriers, joined, by name."""
-    values = zip(*map(values_of(columns), carriers), strict=True)
-    return {column.name: join_column(column, parts, counts) for column, parts in zip(columns, values, strict=True)}
+def join_fields(which: Sequence[Field], carriers: Sequence[object], counts: Sequence[int]) -> dict[str, Any]:
+    """These fields of several carriers, joined, by name."""
+    values = zip(*map(values_of(which), carriers), strict=True)
+    return {field.name: join_field(field, parts, counts) for field, parts in zip(which, values, strict=True)}
 
 
 def join_observations(parts: Iterable[tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
@@ -161,7 +184,7 @@ def join_decisions(agent_ids: Int64, parts: Sequence[DecisionSteps]) -> Decision
     """The decisions of several populations as one; agent_ids: of all of them."""
     counts = [len(part.agent_ids) for part in parts]
     observations = join_observations([part.observations for part in parts])
-    return DecisionSteps(agent_ids, observations, **join_columns(_DECISIONS, parts, counts))
+    return DecisionSteps(agent_ids, observations, **join_fields(_DECISIONS, parts, counts))
 
 
 def join_terminals(parts: Sequence[TerminalSteps]) -> TerminalSteps:
@@ -171,7 +194,7 @@ def join_terminals(parts: Sequence[TerminalSteps]) -> TerminalSteps:
         agent_ids=joined([part.agent_ids for part in parts]),
         observations=join_observations([part.observations for part in parts]),
         truncated=joined([part.truncated for part in parts]),
-        **join_columns(_TERMINALS, parts, counts),
+        **join_fields(_TERMINALS, parts, counts),
     )
 
 
@@ -180,13 +203,6 @@ def join_trajectories(blocks: Sequence[Trajectories]) -> Trajectories:
     if len(blocks) == 1:
         return blocks[0]
     rows, segments = [block.num_rows for block in blocks], [block.num_segments for block in blocks]
-    following: dict[str, Any] = {
-        f"next_{column.name}": join_column(
-            column, [getattr(block, f"next_{column.name}") for block in blocks], segments
-        )
-        for column in COLUMNS
-        if column.has_next
-    }
     measured: dict[str, tuple[float, int]] = {}
     statistics: dict[str, GatheredStatistic] = {}
     for block in blocks:
@@ -195,18 +211,14 @@ def join_trajectories(blocks: Sequence[Trajectories]) -> Trajectories:
     return Trajectories(
         observations=join_observations(block.observations for block in blocks),
         next_observations=join_observations(block.next_observations for block in blocks),
-        lengths=joined([block.lengths for block in blocks]),
-        begins=joined([block.begins for block in blocks]),
-        endings=joined([block.endings for block in blocks]),
-        agent_ids=joined([block.agent_ids for block in blocks]),
         episode_returns=joined([block.episode_returns for block in blocks]),
         episode_lengths=joined([block.episode_lengths for block in blocks]),
         policy_version=min(block.policy_version for block in blocks),
         measured=measured,
         statistics=statistics,
         departed=_join_departed(blocks),
-        **join_columns(_TRAJECTORIES, blocks, rows),
-        **following,
+        **join_fields(_TRAJECTORIES, blocks, rows),
+        **join_fields(SEGMENT_FIELDS, blocks, segments),
     )
 
 
@@ -218,3 +230,27 @@ def _join_departed(blocks: Sequence[Trajectories]) -> Int64:
             back = np.concatenate([np.empty(0, np.int64), *(later.agent_ids for later in blocks[index + 1 :])])
             parts.append(block.departed[~np.isin(block.departed, back)])
     return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def sequence_rows(starts: Int64, lengths: Int64) -> Int64:
+    """The rows of all sequences in order: `lengths` rows from each of `starts` on."""
+    ends = np.cumsum(lengths)
+    rows: Int64 = np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths)
+    return rows
+
+
+def take_segments(block: Trajectories, segments: Int64) -> Trajectories:
+    """These segments of a block, in that order; what is of episodes or of the whole block stays."""
+    rows = sequence_rows((np.cumsum(block.lengths) - block.lengths)[segments], block.lengths[segments])
+    taken = {column.name: _take(getattr(block, column.name), rows) for column in _TRAJECTORIES}
+    taken |= {field.name: _take(getattr(block, field.name), segments) for field in SEGMENT_FIELDS}
+    return replace(
+        block,
+        observations=tuple(column.take(rows, 0) for column in block.observations),
+        next_observations=tuple(column.take(segments, 0) for column in block.next_observations),
+        **taken,
+    )
+
+
+def _take(values: NDArray[Any] | None, where: Int64) -> Any:
+    return None if values is None else values.take(where, 0)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.experience import columns_of
+from rl_tui.engine.experience import SEGMENT_FIELDS, columns_of
 from rl_tui.engine.specs import BehaviorSpec, Trajectories
 
 _COLUMNS = columns_of(Trajectories)
-_OF_SEGMENTS = {"lengths": "int64", "begins": "bool", "endings": "int8", "agent_ids": "int64"}
 
 
 def require_experience(experience: object, spec: BehaviorSpec, memory_size: int) -> None:
@@ -30,11 +29,11 @@ def _differences(block: Trajectories, spec: BehaviorSpec, memory_size: int) -> l
         _observations(f"{prefix}observations", getattr(block, f"{prefix}observations"), spec, count)
         for prefix, count in (("", rows), ("next_", segments))
     ]
-    for column in _COLUMNS:
-        array, shape = getattr(block, column.name), (rows, *column.shape(spec, memory_size))
-        if array is not None or not column.is_optional:
-            found.append(_difference(column.name, array, column.dtype, shape))
-    found += [_difference(name, getattr(block, name), dtype, (segments,)) for name, dtype in _OF_SEGMENTS.items()]
+    for count, which in ((rows, _COLUMNS), (segments, SEGMENT_FIELDS)):
+        for field in which:
+            array, shape = getattr(block, field.name), (count, *field.shape(spec, memory_size))
+            if array is not None or not field.is_optional:
+                found.append(_difference(field.name, array, field.dtype, shape))
     if not any(found) and (rows == 0 or block.lengths.sum() != rows or block.lengths.min() < 1):
         found.append(f"lengths: must be at least 1 each and add up to the {rows} rows, got {block.lengths.sum()}")
     return found

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
-from rl_tui.engine.experience import columns_of, join_trajectories, joined
+from rl_tui.engine.experience import join_trajectories, joined, sequence_rows, take_segments
 from rl_tui.engine.learning.networks.flat import placed
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.sequences import sequence_rows
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import Float32, Int64, Trajectories
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 Columns: TypeAlias = dict[str, Array]  # by name, all of the same rows
-_COLUMNS = columns_of(Trajectories)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,23 +89,7 @@ def join_by_agent(blocks: Sequence[Trajectories]) -> Trajectories:
     if len(blocks) == 1:
         return blocks[0]
     block = join_trajectories(blocks)
-    order = block.agent_ids.argsort(kind="stable")
-    rows = sequence_rows((np.cumsum(block.lengths) - block.lengths)[order], block.lengths[order])
-    names = {
-        **{column.name: rows for column in _COLUMNS},
-        **{f"next_{column.name}": order for column in _COLUMNS if column.has_next},
-        **dict.fromkeys(("lengths", "begins", "endings", "agent_ids"), order),
-    }
-    values = {name: getattr(block, name) for name in names}
-    ordered: dict[str, Any] = {
-        name: None if column is None else column.take(names[name], 0) for name, column in values.items()
-    }
-    return replace(
-        block,
-        observations=tuple(column.take(rows, 0) for column in block.observations),
-        next_observations=tuple(column.take(order, 0) for column in block.next_observations),
-        **ordered,
-    )
+    return take_segments(block, block.agent_ids.argsort(kind="stable"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,6 @@ def split_segments(lengths: Int64, longest: int) -> tuple[Int64, Int64]:
     return cut_lengths, segments
 
 
-def sequence_rows(starts: Int64, lengths: Int64) -> Int64:
-    """The rows of all sequences in order: `lengths` rows from each of `starts` on."""
-    ends = np.cumsum(lengths)
-    rows: Int64 = np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths)
-    return rows
-
-
 @dataclass(frozen=True, slots=True)
 class EpisodeLinks:
     """Which sequence continues which, in the episodes of several agents.

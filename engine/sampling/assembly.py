@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.experience import (
+    SEGMENT_FIELDS,
     Column,
     chosen_values,
     columns_of,
-    join_column,
+    join_field,
     join_observations,
     used_columns,
     values_of,
@@ -27,7 +28,6 @@ from rl_tui.engine.specs import (
     TERMINATED,
     TRUNCATED,
     BehaviorSpec,
-    Bool,
     Choice,
     DecisionSteps,
     Float32,
@@ -52,15 +52,12 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 @dataclass(slots=True)
 class _Segments:
-    """Segments that ended in the same step: their slots and numbers of rows, whether episodes begin with them, why they
-    ended, what was observed next, and the columns of then that are kept (None: absent, or not known)."""
+    """Segments that ended in the same step: their slots, what was observed next, and the fields of SEGMENT_FIELDS by
+    name, without those that are absent."""
 
     slots: Int64
-    lengths: Int64
-    begins: Bool
-    endings: NDArray[np.int8]
     next_observations: Observations
-    next_columns: tuple[NDArray[Any] | None, ...]
+    fields: dict[str, NDArray[Any]]
 
 
 class Assembly:
@@ -147,7 +144,7 @@ class Assembly:
         self._episodes.append(episodes)
         self._new_episodes.append((*episodes, np.full(len(slots), self._num_acted)))
         endings = np.where(terminals.truncated[acted], TRUNCATED, TERMINATED)
-        self._complete(slots, endings, terminals.observations, acted, (None,) * len(self._following))
+        self._complete(slots, endings, terminals.observations, acted)
         self._clear(slots)
 
     def abandon(self, agent_ids: Int64) -> None:
@@ -164,7 +161,7 @@ class Assembly:
             dropped = owned.rows(left, owned.written[left])
             observed = tuple(self._observation_arrays)
             endings = np.full(len(left), TRUNCATED)
-            self._complete(left, endings, observed, dropped, (None,) * len(self._following))
+            self._complete(left, endings, observed, dropped)
         self._truncate(slots[~has_rows])
         owned.state[slots] = VACANT
         self._begin_versions[slots] = self._version
@@ -174,7 +171,8 @@ class Assembly:
         """The episodes of these slots ended where their last segments were cut."""
         for segments in reversed(self._segments):
             is_last = np.isin(segments.slots, slots)
-            segments.endings[is_last & (segments.endings == CUT)] = TRUNCATED
+            endings = segments.fields["endings"]
+            endings[is_last & (endings == CUT)] = TRUNCATED
             slots = np.setdiff1d(slots, segments.slots)
         self._slots.depart(slots)
 
@@ -191,8 +189,7 @@ class Assembly:
         full = (lengths >= self._cut_at).nonzero()[0]
         if len(full):
             cut = np.full(len(full), CUT)
-            following = tuple([getattr(decisions, column.name) for column in self._following])
-            self._complete(slots[full], cut, decisions.observations, full, following)
+            self._complete(slots[full], cut, decisions.observations, full, decisions)
 
     def cut(self, at_once: bool) -> None:
         """From now on, cut segments where their agents are next observed, or again at the horizon."""
@@ -256,11 +253,7 @@ class Assembly:
         values: dict[str, Any] = {column.name: columns.get(column.name) for column in _TRAJECTORIES}
         block = Trajectories(
             observations=tuple([columns[f"observation.{i}"] for i in range(len(self._spec.observations))]),
-            lengths=np.concatenate([s.lengths for s in segments])[order],
-            begins=np.concatenate([s.begins for s in segments])[order],
-            endings=np.concatenate([s.endings for s in segments])[order],
             next_observations=tuple([o[order] for o in join_observations(s.next_observations for s in segments)]),
-            agent_ids=self._slots.agent_ids[slots[order]],
             episode_returns=np.concatenate([np.empty(0), *returns]).astype(np.float32),
             episode_lengths=np.concatenate([np.empty(0, np.int64), *episode_lengths]),
             policy_version=self._oldest_version,
@@ -268,21 +261,21 @@ class Assembly:
             statistics=self._statistics,
             departed=self._slots.pop_departed(),
             **values,
-            **self._next_columns(order),
+            **self._fields(order),
         )
         self._slots.emitted[:] = self._slots.begun
         self._segments, self._episodes, self._measured, self._statistics = [], [], {}, {}
         self.num_complete, self._oldest_version = 0, _NO_VERSION
         return block
 
-    def _next_columns(self, order: Int64) -> dict[str, Any]:
-        """What the columns that are kept had after each whole segment, in that order."""
+    def _fields(self, order: Int64) -> dict[str, Any]:
+        """SEGMENT_FIELDS of all whole segments, in that order."""
         counts = [len(segments.slots) for segments in self._segments]
-        after: dict[str, Any] = {}
-        for index, column in enumerate(self._following):
-            values = join_column(column, [segments.next_columns[index] for segments in self._segments], counts)
-            after[f"next_{column.name}"] = None if values is None else values[order]
-        return after
+        values: dict[str, Any] = {}
+        for field in SEGMENT_FIELDS:
+            joined = join_field(field, [segments.fields.get(field.name) for segments in self._segments], counts)
+            values[field.name] = None if joined is None else joined[order]
+        return values
 
     def _credit(self, slots: Int64, steps: DecisionSteps | TerminalSteps, acted: Int64 | None = None) -> None:
         """Credit the last actions in these slots with what followed; acted: rows of `steps`, None for all."""
@@ -307,17 +300,28 @@ class Assembly:
         endings: NDArray[np.int8],
         observations: Observations,
         rows: Int64,
-        following: tuple[NDArray[Any] | None, ...],
+        decisions: DecisionSteps | None = None,
     ) -> None:
-        """End the segments of these slots; what was observed next, and what is kept of it, is in these rows."""
+        """End the segments of these slots; what was observed next is in these rows.
+
+        decisions: also what is kept of the columns of then; None where they are not known.
+        """
         begun = self._slots.begun[slots]
         lengths = self._slots.written[slots] - begun
         self._slots.begun[slots] = self._slots.written[slots]
         self._oldest_version = min(self._oldest_version, int(self._begin_versions[slots].min(initial=_NO_VERSION)))
         self._begin_versions[slots] = self._version
+        fields: dict[str, NDArray[Any]] = {
+            "lengths": lengths,
+            "begins": begun == self._episode_begun[slots],
+            "endings": endings,
+            "agent_ids": self._slots.agent_ids[slots],
+        }
+        for column in self._following if decisions is not None else ():
+            if (value := getattr(decisions, column.name)) is not None:
+                fields[f"next_{column.name}"] = value.take(rows, axis=0)
         copied = tuple([o.take(rows, axis=0) for o in observations])  # the environment may reuse its arrays
-        kept = tuple([None if value is None else value.take(rows, axis=0) for value in following])
-        self._segments.append(_Segments(slots, lengths, begun == self._episode_begun[slots], endings, copied, kept))
+        self._segments.append(_Segments(slots, copied, fields))
         self.num_complete += int(lengths.sum())
 
     def _slots_of(self, agent_ids: Int64) -> Int64:

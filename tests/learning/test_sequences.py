@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_tui.engine.learning.sequences import link_episodes, sequence_rows, split_segments
+from rl_tui.engine.experience import sequence_rows
+from rl_tui.engine.learning.sequences import link_episodes, split_segments
 from rl_tui.engine.specs import Ending
 
 LENGTHS = st.lists(st.integers(1, 20), min_size=1, max_size=12)
