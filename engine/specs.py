@@ -151,7 +151,7 @@ class DecisionSteps:
 class TerminalSteps:
     """Agents whose episode has just ended. observations are the true final ones; truncated: bool[N].
 
-    group_ids, group_rewards: as in `DecisionSteps`.
+    group_ids, group_rewards, team_ids: as in `DecisionSteps`.
     """
 
     agent_ids: Int64
@@ -160,6 +160,7 @@ class TerminalSteps:
     truncated: Bool
     group_ids: Int64 | None = None
     group_rewards: Float32 | None = None
+    team_ids: Int64 | None = None
 
     @property
     def total_rewards(self) -> Float32:

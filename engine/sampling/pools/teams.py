@@ -11,13 +11,25 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.experience import join_decisions, join_terminals
-from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Measured, Statistic, Steps, add_up
+from rl_tui.engine.specs import (
+    Actions,
+    BehaviorSpec,
+    DecisionSteps,
+    Int64,
+    Measured,
+    Statistic,
+    Steps,
+    TerminalSteps,
+    add_up,
+)
 
+AgentSteps = TypeVar("AgentSteps", DecisionSteps, TerminalSteps)
 _NAME = re.compile(r"(?P<behavior>[^?]+)(\?team=(?P<team>[0-9]{1,9}))?", re.DOTALL)
 
 
@@ -98,24 +110,26 @@ class Teams:
     def _join(self, behavior: str, named: Mapping[str, Steps]) -> Steps:
         ids = self._join_ids(behavior, {name: steps.decisions.agent_ids for name, steps in named.items()})
         decisions = join_decisions(ids, [self._of_team(name, steps.decisions) for name, steps in named.items()])
-        terminals = [steps.terminals for steps in named.values() if steps.terminals is not None]
+        terminals = [
+            self._of_team(name, steps.terminals) for name, steps in named.items() if steps.terminals is not None
+        ]
         measured = [steps.measured for steps in named.values() if steps.measured is not None]
         statistics = [steps.statistics for steps in named.values() if steps.statistics]
         return Steps(
             decisions, join_terminals(terminals) if terminals else None, _sum(measured), _without_repetition(statistics)
         )
 
-    def _of_team(self, name: str, decisions: DecisionSteps) -> DecisionSteps:
-        """The decisions with the team of that name."""
-        team, count = self._members[name][1], len(decisions.agent_ids)
+    def _of_team(self, name: str, steps: AgentSteps) -> AgentSteps:
+        """The same steps with the team of that name."""
+        team, count = self._members[name][1], len(steps.agent_ids)
         if team is None:
-            return decisions
-        if decisions.team_ids is not None and (decisions.team_ids != team).any():
-            raise EnvironmentFailure(f"{name}: team_ids must be {team} as in its name, got {decisions.team_ids}")
+            return steps
+        if steps.team_ids is not None and (steps.team_ids != team).any():
+            raise EnvironmentFailure(f"{name}: team_ids must be {team} as in its name, got {steps.team_ids}")
         column = self._team_ids.get(name)
         if column is None or len(column) != count:
             column = self._team_ids[name] = np.full(count, team)
-        return replace(decisions, team_ids=column)
+        return replace(steps, team_ids=column)
 
     def _join_ids(self, behavior: str, named: Mapping[str, Int64]) -> Int64:
         acting = self._ids[behavior]

@@ -11,8 +11,17 @@ from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.serial import SerialPool
-from rl_tui.engine.sampling.pools.teams import split_name
-from rl_tui.engine.specs import Actions, Json
+from rl_tui.engine.sampling.pools.teams import Teams, split_name
+from rl_tui.engine.specs import (
+    Actions,
+    ActionSpec,
+    BehaviorSpec,
+    DecisionSteps,
+    Json,
+    ObservationSpec,
+    Steps,
+    TerminalSteps,
+)
 from tests.sampling.driving import history, receive_all
 
 WORLDS = "tests.sampling.worlds"
@@ -85,6 +94,28 @@ def test_what_does_not_fit_is_named_with_its_instance(
             history(pool, 6)
     finally:
         pool.close()
+
+
+def test_decisions_and_terminal_steps_have_the_team_of_their_name() -> None:
+    """Team 3 has two agents of which one ends, team 0 has one that ends."""
+    spec = BehaviorSpec("Late", (ObservationSpec("place", (1,)),), ActionSpec(1))
+    teams = Teams()
+    teams.add({"Late?team=0": spec, "Late?team=3": spec})
+
+    def steps(waiting: list[int], ended: list[int]) -> Steps:
+        seen, final = (np.array(ids) for ids in (waiting, ended))
+        rewards = [np.zeros(len(ids), np.float32) for ids in (seen, final)]
+        observed = [(of[:, None],) for of in rewards]
+        terminals = TerminalSteps(final, observed[1], rewards[1], np.zeros(len(final), np.bool_))
+        return Steps(DecisionSteps(seen, observed[0], rewards[0]), terminals)
+
+    joined = teams.join({"Late?team=3": steps([7, 8], [8]), "Late?team=0": steps([], [1])})["Late"]
+    assert joined.decisions.team_ids is not None
+    assert joined.decisions.team_ids.tolist() == [3, 3]
+    assert joined.terminals is not None
+    assert joined.terminals.team_ids is not None
+    assert joined.terminals.agent_ids.tolist() == [8, 1]
+    assert joined.terminals.team_ids.tolist() == [3, 0]
 
 
 @pytest.mark.parametrize(
