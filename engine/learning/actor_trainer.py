@@ -25,11 +25,11 @@ from rl_tui.engine.learning.actor_module import ActorModule
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.given_weights import GivenWeights, require_weights
 from rl_tui.engine.learning.networks.normalizer import Normalizer
+from rl_tui.engine.learning.on_policy.rollout import join_by_agent
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.policy_copies import MakePolicy
 from rl_tui.engine.learning.policy_module import PolicyModule
 from rl_tui.engine.learning.rewards.streams import RewardStreams
-from rl_tui.engine.learning.rollout import join_by_agent
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.learning.trainer import Metrics, Samples, Trainer, require_finite

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from torch import Tensor
 
-from rl_tui.engine.learning.rollout import RolloutMinibatch
+from rl_tui.engine.learning.on_policy.rollout import RolloutMinibatch
 
 
 @dataclass(frozen=True, slots=True)

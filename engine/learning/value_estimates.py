@@ -16,7 +16,7 @@ from rl_tui.engine.experience import sequence_rows
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.rollout import Array, select_rows
+from rl_tui.engine.learning.on_policy.rollout import Array, select_rows
 from rl_tui.engine.learning.sequences import EpisodeLinks, link_episodes, split_segments
 from rl_tui.engine.specs import Float32, Int64, Trajectories
 

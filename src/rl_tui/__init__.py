@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         RunBusyError,
     )
     from rl_tui.engine.learning.loss_inputs import LossInputs
+    from rl_tui.engine.learning.on_policy.rollout import RolloutMinibatch
     from rl_tui.engine.learning.replay.buffer import Minibatch
-    from rl_tui.engine.learning.rollout import RolloutMinibatch
     from rl_tui.engine.learning.train_step import TrainStep
     from rl_tui.engine.learning.transitions import Transitions
     from rl_tui.engine.running.hooks import Milestone
@@ -78,7 +78,7 @@ _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in r
     "LossInputs": "learning.loss_inputs",
     "Milestone": "running.hooks",
     "Minibatch": "learning.replay.buffer",
-    "RolloutMinibatch": "learning.rollout",
+    "RolloutMinibatch": "learning.on_policy.rollout",
     "RunHandle": "api.run_handle",
     "RunResult": "api.runs",
     "SentCommand": "api.run_handle",

@@ -31,7 +31,7 @@ import torch
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.export.onnx_graph import OnnxGraph, graph_inputs
-from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
+from rl_tui.engine.learning.on_policy.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.sac.gradients import TorchSoftGradients
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Weights
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder

@@ -18,10 +18,10 @@ from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.on_policy.actor_critic import NumpyActorCritic
+from rl_tui.engine.learning.on_policy.networks import PPONetworks
 from rl_tui.engine.learning.policies import ActorPolicy, NumpyPolicy, TorchPolicy, make_policy
-from rl_tui.engine.learning.ppo.actor_critic import NumpyActorCritic
 from rl_tui.engine.learning.ppo.loss import Batch, Coefficients, surrogate_loss
-from rl_tui.engine.learning.ppo.networks import PPONetworks
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Policy, State, Weights
 from tests.learning.rollouts import decisions
 

@@ -12,9 +12,9 @@ import torch
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
+from rl_tui.engine.learning.on_policy.rollout import RolloutMinibatch
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.replay.buffer import Minibatch
-from rl_tui.engine.learning.rollout import RolloutMinibatch
 from rl_tui.engine.learning.sac.trainer import SACTrainer
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Trainer

@@ -12,9 +12,9 @@ from rl_tui.engine.config.network import MemorySettings, NetworkSettings
 from rl_tui.engine.experience import join_trajectories
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import FeatureLayout
+from rl_tui.engine.learning.on_policy.actor_critic import ActorCritic, NumpyActorCritic, TorchActorCritic
+from rl_tui.engine.learning.on_policy.networks import PPONetworks
 from rl_tui.engine.learning.policies import make_policy
-from rl_tui.engine.learning.ppo.actor_critic import ActorCritic, NumpyActorCritic, TorchActorCritic
-from rl_tui.engine.learning.ppo.networks import PPONetworks
 from rl_tui.engine.learning.value_estimates import ValueEstimates, ValueEstimator
 from rl_tui.engine.specs import Ending, Float32, Trajectories, Weights
 from tests.learning.rollouts import SPEC, Simulation

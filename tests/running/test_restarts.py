@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from rl_tui.engine.learning.advantages import gae
+from rl_tui.engine.learning.on_policy.advantages import gae
 from rl_tui.engine.session.messages import (
     EnvironmentFailed,
     EnvironmentRestarted,

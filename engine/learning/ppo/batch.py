@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.learning.advantages import gae
 from rl_tui.engine.learning.distributions import one_hot
+from rl_tui.engine.learning.on_policy.advantages import gae
+from rl_tui.engine.learning.on_policy.rollout import Rollout
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.rewards.streams import RewardStreams
-from rl_tui.engine.learning.rollout import Rollout
 from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.value_estimates import ValueEstimates
 from rl_tui.engine.specs import TERMINATED

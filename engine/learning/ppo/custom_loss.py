@@ -15,11 +15,11 @@ from torch import Tensor
 from rl_tui.engine.learning.distributions import action_distributions
 from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.loss_inputs import CustomLoss, LossInputs
-from rl_tui.engine.learning.ppo.actor_critic import ActorCritic
+from rl_tui.engine.learning.on_policy.actor_critic import ActorCritic
+from rl_tui.engine.learning.on_policy.rollout import RolloutMinibatch
 from rl_tui.engine.learning.ppo.batch import Batch
 from rl_tui.engine.learning.ppo.loss import Loss
 from rl_tui.engine.learning.ppo.terms import Terms, terms_of
-from rl_tui.engine.learning.rollout import RolloutMinibatch
 from rl_tui.engine.specs import BehaviorSpec
 
 Array: TypeAlias = Any  # numpy array or torch tensor

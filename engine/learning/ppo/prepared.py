@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.rollout import Columns, Rollout, RolloutMinibatch
+from rl_tui.engine.learning.on_policy.rollout import Columns, Rollout, RolloutMinibatch
 from rl_tui.engine.specs import Float32, Int64
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere

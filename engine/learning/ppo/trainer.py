@@ -23,17 +23,9 @@ from rl_tui.engine.learning.large_observations import largest_observation
 from rl_tui.engine.learning.loss_inputs import CustomLoss
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.optimization import AdamState, GradientStep
-from rl_tui.engine.learning.ppo.actor_critic import make_actor_critic
-from rl_tui.engine.learning.ppo.batch import Batch, advantage_columns, normalized
-from rl_tui.engine.learning.ppo.custom_loss import CustomLosses
-from rl_tui.engine.learning.ppo.loss import Coefficients, Loss, surrogate_loss
-from rl_tui.engine.learning.ppo.networks import PPONetworks
-from rl_tui.engine.learning.ppo.prepared import FEATURES, PreparedRollout, features_of
-from rl_tui.engine.learning.ppo.settings import PPOSettings
-from rl_tui.engine.learning.ppo.terms import DIVERGENCE, NO_TERMS, Terms, means, metrics, terms_of, unsigned
-from rl_tui.engine.learning.random_generators import generator_state, load_generator
-from rl_tui.engine.learning.rollout import (
+from rl_tui.engine.learning.on_policy.actor_critic import make_actor_critic
+from rl_tui.engine.learning.on_policy.networks import PPONetworks
+from rl_tui.engine.learning.on_policy.rollout import (
     Columns,
     Part,
     Rollout,
@@ -42,6 +34,14 @@ from rl_tui.engine.learning.rollout import (
     num_parts,
     split_rows,
 )
+from rl_tui.engine.learning.optimization import AdamState, GradientStep
+from rl_tui.engine.learning.ppo.batch import Batch, advantage_columns, normalized
+from rl_tui.engine.learning.ppo.custom_loss import CustomLosses
+from rl_tui.engine.learning.ppo.loss import Coefficients, Loss, surrogate_loss
+from rl_tui.engine.learning.ppo.prepared import FEATURES, PreparedRollout, features_of
+from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.ppo.terms import DIVERGENCE, NO_TERMS, Terms, means, metrics, terms_of, unsigned
+from rl_tui.engine.learning.random_generators import generator_state, load_generator
 from rl_tui.engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStep

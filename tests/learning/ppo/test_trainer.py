@@ -12,8 +12,8 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import ConfigError, NonFiniteError
+from rl_tui.engine.learning.on_policy.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.ppo import trainer as ppo_module
-from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories
 from tests.learning.rollouts import SPEC, acted

@@ -13,8 +13,8 @@ import torch
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError, PluginError
+from rl_tui.engine.learning.on_policy.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.ppo import trainer as ppo_trainer
-from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.sac import trainer as sac
 from rl_tui.engine.learning.trainer import Metrics, Trainer
 from rl_tui.engine.learning.transitions import Transitions

@@ -18,11 +18,11 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.learning.loss_inputs import LossInputs
 from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.on_policy.actor_critic import TorchActorCritic
+from rl_tui.engine.learning.on_policy.rollout import Part, join_by_agent, split_rows
 from rl_tui.engine.learning.ppo import trainer as ppo_module
-from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
-from rl_tui.engine.learning.rollout import Part, join_by_agent, split_rows
 from rl_tui.engine.learning.sac import trainer as sac_module
 from rl_tui.engine.learning.sac.networks import SoftNetworks
 from rl_tui.engine.learning.sac.trainer import SACTrainer

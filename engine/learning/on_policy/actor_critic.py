@@ -18,7 +18,7 @@ from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.networks.numpy.lstm import TimeOrder
 from rl_tui.engine.learning.networks.numpy.named_layers import NamedLayers
-from rl_tui.engine.learning.ppo.networks import PPONetworks
+from rl_tui.engine.learning.on_policy.networks import PPONetworks
 from rl_tui.engine.specs import Float32
 
 Array: TypeAlias = Any  # numpy array or torch tensor

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.on_policy.rollout import RolloutBuffer, join_by_agent, minibatches, split_rows
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.rewards.scaling import RewardScaler
 from rl_tui.engine.learning.rewards.streams import EpisodeSums
-from rl_tui.engine.learning.rollout import RolloutBuffer, join_by_agent, minibatches, split_rows
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, Policy
 from tests.learning.rollouts import SPEC, Simulation, acted
 from tests.weights import Kind

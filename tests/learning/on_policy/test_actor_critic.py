@@ -14,13 +14,13 @@ from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.numpy.dense import Activation
-from rl_tui.engine.learning.ppo.actor_critic import (
+from rl_tui.engine.learning.on_policy.actor_critic import (
     ActorCritic,
     NumpyActorCritic,
     TorchActorCritic,
     make_actor_critic,
 )
-from rl_tui.engine.learning.ppo.networks import PPONetworks
+from rl_tui.engine.learning.on_policy.networks import PPONetworks
 from rl_tui.engine.specs import ActionSpec, ObservationSpec
 
 CPU = torch.device("cpu")
