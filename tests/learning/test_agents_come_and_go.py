@@ -130,7 +130,7 @@ def test_what_is_kept_of_an_agent_is_of_its_episode_and_goes_with_it(seed: int, 
     scaler, sums = RewardScaler(GAMMA), EpisodeSums(1)
     found: list[float] = []
     for block in walkers.blocks:
-        returns = scaler._returns(block)
+        returns = scaler._returns(block, block.rewards)
         found += sums(block, block.rewards[:, None])[:, 0].tolist()
         for number, value in zip(block.observations[0][:, 0].astype(int).tolist(), returns.tolist(), strict=True):
             assert value == discounted(walkers.episode_of[number], number)
@@ -181,7 +181,7 @@ def test_of_agents_that_vanish_nothing_is_kept(seed: int, horizon: int) -> None:
     assert walkers.assembly.num_held == 0
     scaler, sums, joined = RewardScaler(GAMMA), EpisodeSums(1), AgentState.empty(1, np.float64)
     for block in walkers.blocks:
-        scaler(block)
+        scaler(block, block.rewards)
         sums(block, block.rewards[:, None])
     rollout = join_trajectories(walkers.blocks)
     columns = np.ones((rollout.num_segments, 1))

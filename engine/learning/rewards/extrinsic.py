@@ -16,7 +16,8 @@ class ExtrinsicReward(RewardSignal):
 
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N]."""
-        return block.total_rewards if self._scaler is None else self._scaler(block)
+        rewards = block.total_rewards
+        return rewards if self._scaler is None else self._scaler(block, rewards)
 
     def state(self) -> State:
         """The scaler's statistics, if there is one."""

@@ -28,14 +28,14 @@ class RewardScaler:
         self._carried = AgentState.empty(1, np.float64)  # discounted returns
         self._count, self._mean, self._variance = 1e-4, 0.0, 1.0
 
-    def __call__(self, block: Trajectories) -> Float32:
-        """f32[N]: the block's rewards, scaled by statistics that include the block."""
-        returns = self._returns(block)
+    def __call__(self, block: Trajectories, rewards: Float32) -> Float32:
+        """f32[N]: rewards of the block's rows, scaled by statistics that include them."""
+        returns = self._returns(block, rewards)
         self._include(returns)
-        scaled: Float32 = np.clip(block.total_rewards / np.float32(math.sqrt(self._variance + EPSILON)), -LIMIT, LIMIT)
+        scaled: Float32 = np.clip(rewards / np.float32(math.sqrt(self._variance + EPSILON)), -LIMIT, LIMIT)
         return scaled
 
-    def _returns(self, block: Trajectories) -> NDArray[np.float64]:
+    def _returns(self, block: Trajectories, rewards: Float32) -> NDArray[np.float64]:
         """G[i] = gamma * G[i - 1] + r[i] along each agent's episode, which may continue in the next block."""
         last = np.cumsum(block.lengths) - 1
         first = last - block.lengths + 1
@@ -44,7 +44,7 @@ class RewardScaler:
         continues = ~is_new & ~block.begins
         factors = np.full(block.num_rows, self._gamma)
         factors[first[~continues]] = 0.0
-        terms = block.total_rewards.astype(np.float64)
+        terms = rewards.astype(np.float64)
         terms[first[is_new]] += self._gamma * self._carried.lookup(block.agent_ids[is_new], block.begins[is_new])[:, 0]
         returns: NDArray[np.float64] = self._forward(terms, factors)
         self._carried = self._carried.updated(block.agent_ids, block.endings, returns[last][:, None], block.departed)

@@ -179,8 +179,8 @@ def test_blocks_joined_by_agent_are_paid_what_they_were_paid_one_by_one() -> Non
     np.testing.assert_allclose(np.sort(together[:, 0]), np.sort(one_by_one[:, 0]), rtol=1e-12)
     scaler, scaler_of_whole = RewardScaler(0.9), RewardScaler(0.9)
     for block in blocks:
-        scaler(block)
-    scaler_of_whole(whole)
+        scaler(block, block.rewards)
+    scaler_of_whole(whole, whole.rewards)
     for name, value in scaler.state().values.items():
         assert np.isclose(float(str(scaler_of_whole.state().values[name])), float(str(value)), rtol=1e-12)
     rows = {tuple(row) for block in blocks for row in np.column_stack([*block.observations, block.rewards]).tolist()}

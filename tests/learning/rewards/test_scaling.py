@@ -18,7 +18,7 @@ from rl_tui.engine.learning.rewards.base import RewardContext
 from rl_tui.engine.learning.rewards.extrinsic import ExtrinsicReward
 from rl_tui.engine.learning.rewards.scaling import LIMIT, RewardScaler
 from rl_tui.engine.learning.rewards.settings import ExtrinsicSettings
-from rl_tui.engine.specs import Ending, State
+from rl_tui.engine.specs import Ending, Float32, State, Trajectories
 from tests.learning.rollouts import SPEC, rewarded
 
 Segments: TypeAlias = list[tuple[int, list[float], Ending]]
@@ -47,6 +47,11 @@ class SlowScaler:
         return np.clip(flat / np.sqrt(variance + 1e-8), -10, 10).tolist()
 
 
+def scaled(scaler: RewardScaler, block: Trajectories) -> Float32:
+    """Agents' own rewards, as there are no others."""
+    return scaler(block, block.rewards)
+
+
 def random_segments(random: np.random.Generator, agents: list[int]) -> Segments:
     """Up to three segments for each of these agents, one after the other."""
     segments: Segments = []
@@ -67,14 +72,14 @@ def test_scaled_rewards_are_those_of_a_loop(seed: int, gamma: float, blocks: int
         population = np.array([50, 3, 17, 8, 1, 90, 2][: 3 + block])
         agents = random.permutation(population)[: int(random.integers(1, len(population) + 1))].tolist()
         segments = random_segments(random, agents)
-        np.testing.assert_allclose(ours(rewarded(segments)), slow.scale(segments), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(scaled(ours, rewarded(segments)), slow.scale(segments), rtol=1e-4, atol=1e-5)
 
 
 def test_a_cut_segment_carries_its_return_on_and_an_ending_does_not() -> None:
     for ending in Ending:
         scaler = RewardScaler(0.5)
-        scaler(rewarded([(4, [8.0, 8.0], ending)]))
-        scaler(rewarded([(9, [0.0], Ending.CUT), (4, [0.0], Ending.CUT)]))
+        scaled(scaler, rewarded([(4, [8.0, 8.0], ending)]))
+        scaled(scaler, rewarded([(9, [0.0], Ending.CUT), (4, [0.0], Ending.CUT)]))
         carried = 6.0 if ending is Ending.CUT else 0.0  # half of 8 + half of 8
         expected = np.array([8.0, 12.0, 0.0, carried])
         assert scaler.state().values["mean"] == pytest.approx(expected.mean(), rel=1e-3)
@@ -87,20 +92,20 @@ def test_agents_that_ended_or_left_take_no_room() -> None:
         agents = range(500 * block, 500 * (block + 1))
         segments: Segments = [(agent, [1.0], Ending.CUT if agent % 2 else Ending.TERMINATED) for agent in agents]
         departed = np.array([agent for agent in agents if agent % 2 and agent != 1])
-        scaler(replace(rewarded(segments), departed=departed))
+        scaled(scaler, replace(rewarded(segments), departed=departed))
         assert len(scaler._carried.agent_ids) == 1
     stayed, came = copy.deepcopy(scaler), copy.deepcopy(scaler)
-    stayed(rewarded([(1, [0.0], Ending.CUT)]))
-    came(rewarded([(3, [0.0], Ending.CUT)]))
+    scaled(stayed, rewarded([(1, [0.0], Ending.CUT)]))
+    scaled(came, rewarded([(3, [0.0], Ending.CUT)]))
     assert float(stayed.state().values["mean"]) > float(came.state().values["mean"])
 
 
 def test_scaled_rewards_are_clipped() -> None:
     scaler = RewardScaler(0.9)
-    scaler(rewarded([(0, [0.01, -0.01] * 1000, Ending.TERMINATED)]))
-    scaled = scaler(rewarded([(0, [100.0, -100.0], Ending.TERMINATED)]))
-    assert scaled.tolist() == [LIMIT, -LIMIT]
-    assert scaled.dtype == np.float32
+    scaled(scaler, rewarded([(0, [0.01, -0.01] * 1000, Ending.TERMINATED)]))
+    paid = scaled(scaler, rewarded([(0, [100.0, -100.0], Ending.TERMINATED)]))
+    assert paid.tolist() == [LIMIT, -LIMIT]
+    assert paid.dtype == np.float32
 
 
 @pytest.mark.parametrize("ablated", [None, "count", "mean", "variance"])
@@ -108,22 +113,22 @@ def test_loaded_statistics_go_on_as_the_saved_ones(ablated: str | None) -> None:
     random = np.random.default_rng(0)
     first, second = RewardScaler(0.9), RewardScaler(0.9)
     finished: Segments = [(agent, [5.0, 1.0, -3.0], Ending.TERMINATED) for agent in range(5)]
-    first(rewarded(finished))
+    scaled(first, rewarded(finished))
     values = first.state().values
     if ablated is not None:
         values = {**values, ablated: second.state().values[ablated]}
     second.load(State({}, json.loads(json.dumps(values))))
     block = rewarded(random_segments(random, [0, 1, 7]))
-    assert np.array_equal(first(block), second(block)) == (ablated is None)
+    assert np.array_equal(scaled(first, block), scaled(second, block)) == (ablated is None)
 
 
 def test_loading_forgets_episodes_that_were_followed_before() -> None:
     block = rewarded([(0, [1.0, 2.0], Ending.TERMINATED)])
     first, second = RewardScaler(0.9), RewardScaler(0.9)
     begun = second.state()
-    second(rewarded([(0, [50.0], Ending.CUT)]))
+    scaled(second, rewarded([(0, [50.0], Ending.CUT)]))
     second.load(begun)
-    np.testing.assert_array_equal(first(block), second(block))
+    np.testing.assert_array_equal(scaled(first, block), scaled(second, block))
 
 
 def extrinsic(normalize: bool) -> ExtrinsicReward:
