@@ -134,11 +134,16 @@ class ActorTrainer(Trainer, Generic[H]):
         if self._sync.size == 1:
             yield
             return
-        before = self._shared_state()
+        normalizer = None if self._normalizer is None else self._normalizer.state()
+        signals = self._streams.snapshot_of_all()
         try:
             yield
         except BaseException:
-            self._load_shared(State.merge(before))
+            if self._normalizer is not None and normalizer is not None:
+                self._normalizer.load(normalizer)
+            self._streams.restore(signals)
+            self._streams.forget_episodes()
+            self._waiting = []
             raise
 
     def _agreed_step(self, step: int) -> int:

@@ -74,7 +74,7 @@ class InstalledPlugin:
         with registry.blaming(self._kind, self._name, method), needing_memory("training"):
             returned = call(*arguments, **keywords)
             match method:
-                case "state":
+                case "state" | "snapshot" if method == "state" or isinstance(returned, State):
                     return self._state(returned)
                 case "update" | "loss":
                     return self._metrics(method, returned)

@@ -41,10 +41,14 @@ def placed(array: np.ndarray[Any, Any], device: torch.device, precision: torch.d
 
 
 class FlatParameters:
-    """The parameters of a module, moved into one tensor; autograd accumulates into `gradient`."""
+    """The parameters of a module, moved into one tensor; autograd accumulates into `gradient`.
 
-    def __init__(self, module: nn.Module, device: torch.device):
-        named = dict(module.named_parameters())
+    only_trained: without those that require no gradient, which are moved to the device only, as buffers are.
+    """
+
+    def __init__(self, module: nn.Module, device: torch.device, only_trained: bool = False):
+        everything = dict(module.named_parameters())
+        named = {name: one for name, one in everything.items() if one.requires_grad or not only_trained}
         self.shapes: Shapes = {name: tuple(parameter.shape) for name, parameter in named.items()}
         flat = [parameter.detach().reshape(-1) for parameter in named.values()]
         self.parameters = torch.cat(flat).to(device)
@@ -52,8 +56,9 @@ class FlatParameters:
         values, gradients = views(self.parameters, self.shapes), views(self.gradient, self.shapes)
         for name, parameter in named.items():
             parameter.data, parameter.grad = values[name], gradients[name]
-        for buffer in module.buffers():  # constants of an installed encoder
-            buffer.data = buffer.data.to(device)
+        others = [one for name, one in everything.items() if name not in named]
+        for tensor in (*others, *module.buffers()):  # buffers: constants of an installed encoder
+            tensor.data = tensor.data.to(device)
 
     def place(self, array: np.ndarray[Any, Any]) -> Tensor:
         """A tensor on the module's device, numbers that are not whole in its precision."""

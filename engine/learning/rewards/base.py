@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 
@@ -49,7 +49,10 @@ class RewardSignal:
         return 0
 
     def evaluate(self, block: Trajectories) -> Float32:
-        """f32[N], not yet multiplied by `strength`. Called once for each new block; may update statistics."""
+        """f32[N], not yet multiplied by `strength`. Called once for each new block; may update statistics.
+
+        `block.rewards` are each agent's own, `block.group_rewards` those of its group, or None where there are none.
+        """
         return self.evaluate_transitions(Transitions.of(block))
 
     def evaluate_transitions(self, transitions: Transitions) -> Float32:
@@ -62,6 +65,19 @@ class RewardSignal:
         Called only if `learns` of the settings is True.
         """
         raise NotImplementedError
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all that it has learned is, asked once after each update; if not, the update fails."""
+        return True
+
+    def snapshot(self) -> Any:
+        """A copy for `restore` of all that changes while it learns, taken before each update; by default `state`."""
+        return self.state()
+
+    def restore(self, snapshot: Any) -> None:
+        """Undo everything since `snapshot`; by default `load`."""
+        self.load(snapshot)
 
     def state(self) -> State:
         """A copy of everything that `load` needs to continue as if training had never stopped.

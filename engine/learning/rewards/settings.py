@@ -12,19 +12,19 @@ class ExtrinsicSettings(RewardSignalSettings):
     implementation: ClassVar = "rl_tui.engine.learning.rewards.extrinsic:ExtrinsicReward"
 
 
-class IntrinsicSettings(RewardSignalSettings):
-    """A reward that the agent computes, with a network of its own."""
+class LearnedSettings(RewardSignalSettings):
+    """Of a signal with a network of its own, which learns by Adam."""
 
     learns: ClassVar = True
 
     learning_rate: Positive = 3e-4
 
 
-class CuriositySettings(IntrinsicSettings):
+class CuriositySettings(LearnedSettings):
     """Reward for what a learned model of the world did not predict."""
 
 
-class GAILSettings(IntrinsicSettings):
+class GAILSettings(LearnedSettings):
     """Reward for acting like a demonstration."""
 
     use_actions: bool = False
@@ -32,7 +32,7 @@ class GAILSettings(IntrinsicSettings):
     demo_path: str
 
 
-class RNDSettings(IntrinsicSettings):
+class RNDSettings(LearnedSettings):
     """Reward for unfamiliar observations: those whose random features are badly predicted."""
 
     learning_rate: Positive = 1e-4

@@ -20,11 +20,11 @@ from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.installed_plugin import checked
 from rl_tui.engine.learning.rewards.base import Numbers, RewardContext, RewardSignal
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
-from rl_tui.engine.learning.trainer import Metrics, Samples
+from rl_tui.engine.learning.trainer import Metrics, Samples, abstract_methods
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import CUT, BehaviorSpec, Bool, Float32, State, Trajectories
 
-SignalStates: TypeAlias = Sequence[State]  # of every signal that learns
+Snapshots: TypeAlias = Sequence[tuple[RewardSignal, Any]]  # of some signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,23 +152,33 @@ class RewardStreams:
         """Let every signal that learns do so, once for each mini-batch."""
         self._reported += [stream.update(transitions) for stream in self._learning]
 
-    def snapshot(self) -> SignalStates:
-        """A copy for `restore`; empty, and free, where no signal learns."""
-        return [stream.state() for stream in self._learning]
+    def snapshot(self) -> Snapshots:
+        """Copies for `restore`; none, and free, where no signal learns."""
+        return [(stream.signal, stream.signal.snapshot()) for stream in self._learning]
 
-    def restore(self, snapshot: SignalStates) -> None:
-        """Undo every update since `snapshot`."""
+    def snapshot_of_all(self) -> Snapshots:
+        """The same, also of signals that only keep statistics."""
+        return [(stream.signal, stream.signal.snapshot()) for stream in self._streams]
+
+    def restore(self, snapshots: Snapshots) -> None:
+        """Undo every update since `snapshots`, and what was evaluated since then by the signals that these are of."""
         self._reported.clear()
-        for stream, state in zip(self._learning, snapshot, strict=True):
-            stream.load(state)
+        for signal, snapshot in snapshots:
+            signal.restore(snapshot)
+
+    def forget_episodes(self) -> None:
+        """Drop the returns of unfinished episodes."""
+        self._sums = EpisodeSums(len(self._streams))
 
     def metrics(self) -> Metrics:
         """What the signals reported in every update since the last call, averaged. Raises NonFiniteError."""
         reported, self._reported = self._reported, []
         means = {tag: _mean([numbers[tag] for numbers in reported if tag in numbers]) for tag in _tags(reported)}
-        for tag, value in means.items():
-            if not math.isfinite(value):
-                raise NonFiniteError(f"{KIND}: {tag} is not finite; the state before this update was kept")
+        wrong = [tag for tag, value in means.items() if not math.isfinite(value)]
+        if reported:
+            wrong += [f"what {stream.name} learned" for stream in self._learning if not stream.signal.is_finite]
+        if wrong:
+            raise NonFiniteError(f"{KIND}: {wrong[0]} is not finite; the state before this update was kept")
         return means
 
     def episodes(self, block: Trajectories, rewards: Float32) -> Samples:
@@ -190,7 +200,7 @@ class RewardStreams:
 
     def load(self, state: State) -> None:
         """Restore the trainer's state and drop unfinished episodes."""
-        self._sums = EpisodeSums(len(self._streams))
+        self.forget_episodes()
         for stream in self._streams:
             stream.load(state.part(f"reward_{stream.name}"))
 
@@ -230,6 +240,8 @@ def require_signal(name: str, settings: RewardSignalSettings) -> type[RewardSign
 def _lacking(kind: type[RewardSignal], settings: RewardSignalSettings) -> str:
     """What the class of a signal must define and does not; "" if it is complete."""
     base = RewardSignal
+    if missing := abstract_methods(kind):
+        return ", ".join(f"`{method}`" for method in sorted(missing))
     if settings.learns != (kind.update is not base.update):
         return "`update` if and only if `learns` of its settings is True"
     if kind.evaluate_transitions is not base.evaluate_transitions:

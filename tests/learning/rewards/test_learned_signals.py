@@ -15,6 +15,8 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError, PluginError
 from rl_tui.engine.learning.on_policy.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.ppo import trainer as ppo_trainer
+from rl_tui.engine.learning.rewards import learned
+from rl_tui.engine.learning.rewards.learned import LearnedSignal
 from rl_tui.engine.learning.sac import trainer as sac
 from rl_tui.engine.learning.trainer import Metrics, Trainer
 from rl_tui.engine.learning.transitions import Transitions
@@ -22,6 +24,7 @@ from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpe
 from tests.learning.rewards import signals
 from tests.learning.rollouts import Simulation, acted
 from tests.packages import Packages
+from tests.pretended_device import DEVICE, PretendedDevice
 
 CPU = torch.device("cpu")
 SPEC = BehaviorSpec("Walker", (ObservationSpec("speed", (3,)), ObservationSpec("place", (2,))), ActionSpec(2, (3,)))
@@ -40,7 +43,14 @@ def built_in(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(registry.BUILT_IN["reward_signals"], name.lower(), target)  # type: ignore[arg-type]  # a dict
 
 
-def trainer(name: str, signal: str, seed: int = 0, network: Mapping[str, object] = {}, **hyper: object) -> Trainer:
+def trainer(
+    name: str,
+    signal: str,
+    seed: int = 0,
+    network: Mapping[str, object] = {},
+    device: torch.device = CPU,
+    **hyper: object,
+) -> Trainer:
     """With the environment's reward and half of the signal's."""
     layers = {"hidden_units": 8, "num_layers": 1}
     config = BehaviorConfig.model_validate(
@@ -50,12 +60,12 @@ def trainer(name: str, signal: str, seed: int = 0, network: Mapping[str, object]
             "network_settings": layers | dict(network),
             "reward_signals": {
                 "extrinsic": {},
-                signal: {"strength": 0.5, "gamma": 1.0, "network_settings": layers},
+                signal: {"strength": 0.5, "gamma": 1.0, "network_settings": layers | {"normalize": True}},
             },
             "time_horizon": 16,
         }
     )
-    made: Trainer = registry.implementation("trainers", name)(SPEC, config, seed, CPU)
+    made: Trainer = registry.implementation("trainers", name)(SPEC, config, seed, device)
     return made
 
 
@@ -88,22 +98,22 @@ def same(first: State, second: State) -> bool:
 
 
 @pytest.mark.parametrize("name", TRAINERS)
-@pytest.mark.parametrize("ablated", [None, "target", "predictor", "random"])
+@pytest.mark.parametrize("ablated", [None, "fixed.target", "fixed.mini_batches", "network", "random", "normalizer"])
 def test_a_network_of_its_own_is_saved_and_learns_on_bit_for_bit(name: str, ablated: str | None) -> None:
     """20 updates are 10, a checkpoint and 10 more, unless a part of the signal's state is left as it begins."""
     straight, loaded = trainer(name, "distillation"), trainer(name, "distillation", seed=9)
     fed(straight, 10)
     state, replay, fresh = reloaded(straight.state()), straight.replay(), loaded.state()
     if ablated is not None:
-        prefix, values = f"reward_distillation.{ablated}.", state.values["reward_distillation"]
+        prefix, values = f"reward_distillation.{ablated}", state.values["reward_distillation"]
         state.tensors.update({key: array for key, array in fresh.tensors.items() if key.startswith(prefix)})
         assert isinstance(values, dict)
-        values[ablated] = fresh.part("reward_distillation").values[ablated]
+        values.update({k: v for k, v in fresh.part("reward_distillation").values.items() if k == ablated})
     loaded.load(state)
     if replay is not None:
         loaded.load_replay(reloaded(replay))
     reported = [fed(each, 10, start=10) for each in (straight, loaded)]
-    assert (reported[0] == reported[1]) == (ablated is None)
+    assert (reported[0] == reported[1]) == (ablated in (None, "fixed.mini_batches"))
     assert same(straight.state(), loaded.state()) == (ablated is None)
 
 
@@ -266,27 +276,79 @@ def test_transitions_of_a_block_follow_each_other() -> None:
 
 
 @pytest.mark.parametrize("name", TRAINERS)
-@pytest.mark.parametrize("broken", ["loss", "reward"])
-def test_a_number_that_is_not_finite_names_the_signal_and_leaves_it_as_it_was(
-    name: str, broken: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("mini_batches", [1, 4])
+def test_what_is_not_finite_is_named_and_leaves_a_signal_as_it_was_without_its_state(
+    name: str, mini_batches: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = trainer(name, "distillation")
+    """With one mini-batch its loss is that before the step."""
+    hyper = {"batch_size": 32, "num_epoch": 1} if name == "ppo" else {"reward_signal_steps_per_update": 32}
+    made = trainer(name, "distillation", **(hyper if mini_batches == 1 else {}))
     fed(made, 2)
     made.add(block(made, 2))
-    before = reloaded(made.state())
-    signal = signal_of(made)
-    if broken == "loss":
-        monkeypatch.setattr(signal, "_learning_rate", float("nan"))
-        with pytest.raises(NonFiniteError, match="reward_signals: Losses/Distillation Loss is not finite"):
+    before, signal = reloaded(made.state()), signal_of(made)
+    monkeypatch.setattr(signal, "settings", signal.settings.model_copy(update={"learning_rate": float("nan")}))
+    with monkeypatch.context() as whole_state:
+        whole_state.delattr(LearnedSignal, "state")
+        whole_state.delattr(LearnedSignal, "load")
+        what = "Losses/Distillation Loss" if mini_batches > 1 else "what distillation learned"
+        with pytest.raises(NonFiniteError, match=f"reward_signals: {what} is not finite"):
             made.update(96)
-        for part in ("reward_distillation", *(["network"] if name == "ppo" else [])):
-            assert same(made.state().part(part), before.part(part))
-    else:
-        monkeypatch.setattr(signal, "evaluate_transitions", lambda steps: np.full(steps.num_rows, np.inf))
-        with pytest.raises(
-            NonFiniteError, match=r"reward_signals\.distillation: a reward must be a finite number, got inf"
-        ):
-            made.add(block(made, 3))
+    for part in ("reward_distillation", *(["network"] if name == "ppo" else [])):
+        assert same(made.state().part(part), before.part(part))
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+def test_a_signal_with_a_state_alone_is_restored_from_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = trainer(name, "counting")
+    fed(made, 2)
+    before, signal = made.state().part("reward_counting"), signal_of(made)
+    made.add(block(made, 2))
+    monkeypatch.setattr(signal, "update", lambda steps: signal.seen.append(steps) or {"Losses/Counting Loss": np.nan})
+    with pytest.raises(NonFiniteError, match="Losses/Counting Loss is not finite"):
+        made.update(96)
+    assert same(made.state().part("reward_counting"), before)
+    assert before.number("count") > 0
+
+
+def test_a_reward_that_is_not_finite_names_the_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = trainer("ppo", "distillation")
+    monkeypatch.setattr(signal_of(made), "rewards", lambda steps: torch.full((steps.num_rows,), np.inf))
+    with pytest.raises(
+        NonFiniteError, match=r"reward_signals\.distillation: a reward must be a finite number, got inf"
+    ):
+        made.add(block(made, 3))
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+def test_undoing_copies_nothing_to_the_host_or_back(name: str) -> None:
+    with PretendedDevice().everywhere() as device:
+        made = trainer(name, "distillation", device=DEVICE)
+        made.add(block(made, 0))
+        made.update(32)
+        streams = made._streams  # type: ignore[attr-defined]  # every trainer has them
+        state, counts = made.state(), (device.num_waits, device.num_arrivals)
+        snapshot = streams.snapshot()
+        assert (device.num_waits, device.num_arrivals) == counts
+        streams.update(Transitions.of(block(made, 2)))
+        changed, counts = made.state(), (device.num_waits, device.num_arrivals)
+        streams.restore(snapshot)
+        assert (device.num_waits, device.num_arrivals) == counts
+        assert not same(changed.part("reward_distillation"), state.part("reward_distillation"))
+        assert same(made.state().part("reward_distillation"), state.part("reward_distillation"))
+
+
+def test_nothing_is_kept_of_signals_that_do_not_learn() -> None:
+    made = trainer("ppo", "distillation")
+    streams = made._streams  # type: ignore[attr-defined]  # every trainer has them
+    assert [signal for signal, _ in streams.snapshot()] == [signal_of(made)], "nothing of the environment's reward"
+
+
+def test_the_rows_of_a_block_are_evaluated_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, parts = trainer("ppo", "distillation"), trainer("ppo", "distillation")
+    experience = block(whole, 0)
+    expected = signal_of(whole).evaluate(experience)
+    monkeypatch.setattr(learned, "ROWS_OF_VECTORS", 5)
+    np.testing.assert_allclose(signal_of(parts).evaluate(experience), expected, rtol=1e-5)
 
 
 BROKEN = """

@@ -1,13 +1,13 @@
-"""A reward signal that learns on several ranks."""
+"""A reward signal that learns on several ranks what one process would."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from rl_tui.engine.config.reward_signals import RewardSignalSettings
-from rl_tui.engine.learning.rewards.base import Numbers, RewardContext
+from torch import Tensor, nn
+
+from rl_tui.engine.learning.rewards.base import Numbers
 from rl_tui.engine.learning.transitions import Transitions
-from rl_tui.engine.specs import State
 from tests.learning.rewards.signals import Distillation, DistillationSettings
 
 
@@ -18,21 +18,11 @@ class SharedSettings(DistillationSettings):
 
 
 class SharedDistillation(Distillation):
-    """Learns from all rows, and averages its gradients over ranks."""
+    """In float64, as the trainers. It learns from all rows: what is drawn differs between ranks."""
 
-    def __init__(self, settings: RewardSignalSettings, context: RewardContext):
-        assert isinstance(settings, SharedSettings)
-        super().__init__(settings, context)
-        self._sync = context.sync
+    def make_network(self) -> nn.ModuleDict:
+        return super().make_network().double()
 
-    def update(self, transitions: Transitions) -> Numbers:
-        loss = self._errors(transitions).mean()
-        self._learned.gradient.zero_()
-        loss.backward()
-        self._sync.average_gradients([self._learned.gradient], transitions.num_rows)
-        self._step(self._learned.gradient, self._learning_rate)
-        return {"Losses/Distillation Loss": loss}
-
-    def state(self) -> State:
-        """Without a generator, which nothing uses."""
-        return State.merge({"target": State(self._fixed.arrays()), "predictor": self._step.state()})
+    def loss(self, transitions: Transitions) -> tuple[Tensor, Numbers]:
+        loss = self.rewards(transitions).mean()
+        return loss, {"Losses/Distillation Loss": loss}

@@ -88,7 +88,7 @@ def test_a_signal_learns_from_no_minibatch_of_which_a_rank_has_no_rows(two: Rank
     first, second = two.results(train, case)
     assert first.digests == second.digests
     learned = first.state.part("network").number("adam_steps")
-    nested: Any = first.state.part("reward_shared").values["predictor"]
+    nested: Any = first.state.part("reward_shared").values["network"]
     of_signal = nested["adam_steps"]
     assert 0 < of_signal < learned
 
@@ -98,5 +98,5 @@ def test_ranks_stay_equal_where_a_signal_learns_from_replayed_steps(two: Ranks) 
     case = Case("sac", CONTINUOUS, (2, 1), updates=5, has_learned_signal=True, hyperparameters=hyperparameters)
     first, second = two.results(train, case)
     assert first.digests == second.digests
-    nested: Any = first.state.part("reward_shared").values["predictor"]
+    nested: Any = first.state.part("reward_shared").values["network"]
     assert nested["adam_steps"] == round(first.state.part("q").number("adam_steps") / 2)

@@ -72,7 +72,8 @@ class Case:
         signals: dict[str, Any] = {"extrinsic": {}}
         if self.has_learned_signal:
             registry.BUILT_IN["reward_signals"]["shared"] = f"{SharedSettings.__module__}:SharedSettings"  # type: ignore[index]  # a dict
-            signals["shared"] = {"strength": 0.5, "network_settings": {"hidden_units": 8, "num_layers": 1}}
+            layers = {"hidden_units": 8, "num_layers": 1, "normalize": True}
+            signals["shared"] = {"strength": 0.5, "network_settings": layers}
         own |= {"num_epoch": 2} if self.trainer == "ppo" else {"steps_per_update": 30, "buffer_size": 400}
         return BehaviorConfig.model_validate(
             {
@@ -145,6 +146,8 @@ def digest(state: State) -> str:
     """Of every bit but those of generators, and of counts of a replay buffer."""
     values = {name: value for name, value in state.values.items() if name not in ("drawing", "shuffling")}
     values["trainer"] = {k: v for k, v in dict(values["trainer"]).items() if k != "num_added"}  # type: ignore[call-overload,arg-type]  # it is a mapping
+    if (signal := values.get("reward_shared")) is not None:
+        values["reward_shared"] = {k: v for k, v in dict(signal).items() if k != "random"}  # type: ignore[call-overload,arg-type]
     found = hashlib.sha256(repr(sorted(values.items())).encode())
     for name, array in sorted(state.tensors.items()):
         found.update(name.encode() + array.tobytes())
