@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 
+from rl_tui.engine.learning.feature_layout import Features
+from rl_tui.engine.learning.group_mates import Mates
+from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished, Stop
 from rl_tui.engine.session.watching import Scene, WatchCommand
@@ -168,6 +172,31 @@ class EchoPolicy:
 
     def load_state(self, state: State) -> None:
         """Nothing is drawn."""
+
+
+class MateCritic:
+    """Values an agent by what it and its mates see, one number each: its own, how many mates, and for each power of
+    theirs the sum."""
+
+    sees_mates: Literal[True] = True
+
+    def __init__(self, memory_size: int = 0) -> None:
+        self.num_rows: list[int] = []  # of each call
+        self._memory_size = memory_size
+
+    def place(self, array: np.ndarray) -> np.ndarray:
+        """The array itself."""
+        return array
+
+    def values(self, features: Features, sequences: Sequences | None, mates: Mates) -> tuple[Float32, Float32 | None]:
+        """f32[B, 4]. It remembers nothing."""
+        (own,), (others,) = features, mates.features
+        self.num_rows.append(len(own))
+        assert mates.counts.sum() == len(others)
+        of = np.arange(len(own)).repeat(mates.counts)
+        sums = [np.bincount(of, others[:, 0] ** power, len(own)) for power in (1, 2)]
+        memories = None if sequences is None else np.zeros((len(sequences.lengths), self._memory_size), np.float32)
+        return np.stack([own[:, 0], mates.counts, *sums], 1).astype(np.float32), memories
 
 
 class RandomPolicy:

@@ -1,6 +1,6 @@
 """Which rows are of agents of one group that acted in the same step.
 
-Shapes: N rows, M mates of all rows.
+Shapes: N rows, M mates of all rows, B of the rows, Q mates of these.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rl_tui.engine.experience import sequence_rows
+from rl_tui.engine.learning.feature_layout import Features
+from rl_tui.engine.learning.row_selection import RowSelection
 from rl_tui.engine.specs import Int64, Trajectories
 
 
@@ -25,6 +28,44 @@ class GroupMates:
     def of(self, row: int) -> Int64:
         """The rows of one row's mates."""
         return self.rows[self.starts[row] : self.starts[row + 1]]
+
+    def of_rows(self, rows: Int64) -> tuple[Int64, Int64]:
+        """The rows i64[Q] of the mates of several rows i64[B], one row's after the other's, and how many each has."""
+        counts = self.starts[rows + 1] - self.starts[rows]
+        return self.rows[sequence_rows(self.starts[rows], counts)], counts
+
+
+@dataclass(frozen=True, slots=True)
+class Mates:
+    """The mates of B rows or segments, those of one after those of the other.
+
+    features: the networks' inputs, each [Q, ...]. counts: i64[B], how many each has; they sum to Q.
+    """
+
+    features: Features
+    counts: Int64
+
+    def of(self, rows: Int64) -> Mates:
+        """The mates of some of these, i64[B]."""
+        starts = np.cumsum(self.counts) - self.counts
+        return _selected(self.features, sequence_rows(starts[rows], self.counts[rows]), self.counts[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class MatesOfRows:
+    """The mates of rows, which are rows of the same N themselves. features: of all rows, each [N, ...]."""
+
+    features: Features
+    mates: GroupMates
+
+    def of(self, rows: Int64) -> Mates:
+        """The mates of some rows, i64[B]."""
+        return _selected(self.features, *self.mates.of_rows(rows))
+
+
+def _selected(features: Features, mates: Int64, counts: Int64) -> Mates:
+    select = RowSelection(mates)
+    return Mates(tuple([select(column) for column in features]), counts)
 
 
 def find_group_mates(experience: Trajectories) -> GroupMates:
