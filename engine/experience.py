@@ -252,5 +252,13 @@ def take_segments(block: Trajectories, segments: Int64) -> Trajectories:
     )
 
 
+def join_by_agent(blocks: Sequence[Trajectories]) -> Trajectories:
+    """Blocks joined into one: the segments of one agent are adjacent, in time order."""
+    if len(blocks) == 1:
+        return blocks[0]
+    block = join_trajectories(blocks)
+    return take_segments(block, block.agent_ids.argsort(kind="stable"))
+
+
 def _take(values: NDArray[Any] | None, where: Int64) -> Any:
     return None if values is None else values.take(where, 0)

@@ -142,7 +142,7 @@ def test_reading_a_configuration_imports_no_algorithm(without_a_screen: Imported
     imported = without_a_screen["a configuration"]
     assert imported & {"gymnasium", "numpy", "torch"} == set()
     learning = {name for name in imported if name.startswith("rl_tui.engine.learning.")}
-    folders = {f"rl_tui.engine.learning.{folder}" for folder in ("encoders", "ppo", "rewards", "sac")}
+    folders = {f"rl_tui.engine.learning.{folder}" for folder in ("encoders", "on_policy", "ppo", "rewards", "sac")}
     assert learning == folders | {f"{folder}.settings" for folder in folders}
 
 

@@ -21,11 +21,11 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.hyperparameters import Hyperparameters
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import NotSupportedError
+from rl_tui.engine.experience import join_by_agent
 from rl_tui.engine.learning.actor_module import ActorModule
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.given_weights import GivenWeights, require_weights
 from rl_tui.engine.learning.networks.normalizer import Normalizer
-from rl_tui.engine.learning.on_policy.rollout import join_by_agent
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.policy_copies import MakePolicy
 from rl_tui.engine.learning.policy_module import PolicyModule

@@ -31,7 +31,9 @@ import torch
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.export.onnx_graph import OnnxGraph, graph_inputs
+from rl_tui.engine.learning.on_policy import trainer as on_policy_trainer
 from rl_tui.engine.learning.on_policy.actor_critic import TorchActorCritic
+from rl_tui.engine.learning.sac import trainer as sac_trainer
 from rl_tui.engine.learning.sac.gradients import TorchSoftGradients
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Weights
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
@@ -54,10 +56,10 @@ MEMORY = {"memory": {"sequence_length": 8, "memory_size": 8}}
 EVERY_TERM = {"shared_critic": True, "max_grad_norm": 0.5, "joint_ratio": True}
 EVERY_TERM |= {"epsilon": 0.02, "value_clip": 0.05, "learning_rate": 1e-3}  # so that much is clipped
 
-# What makes a trainer compute in torch, where vectors would be left to numpy: a name in its module, and its stand-in.
-IN_TORCH: Mapping[str, tuple[str, Any]] = {
-    "ppo": ("make_actor_critic", lambda networks, *_: TorchActorCritic(networks, CPU)),
-    "sac": ("soft_gradients", lambda of, flat, _, actions, __: TorchSoftGradients(of, flat, actions)),
+# What makes a trainer compute in torch, where vectors would be left to numpy: a module, a name in it, and its stand-in.
+IN_TORCH: Mapping[str, tuple[Any, str, Any]] = {
+    "ppo": (on_policy_trainer, "make_actor_critic", lambda networks, *_: TorchActorCritic(networks, CPU)),
+    "sac": (sac_trainer, "soft_gradients", lambda of, flat, _, actions, __: TorchSoftGradients(of, flat, actions)),
 }
 
 
@@ -116,7 +118,7 @@ def compute(name: str) -> Golden:
     with ExitStack() as leaving:
         leaving.enter_context(_one_thread())
         if case.is_in_torch:
-            leaving.enter_context(patch.object(sys.modules[made.__module__], *IN_TORCH[case.trainer]))
+            leaving.enter_context(patch.object(*IN_TORCH[case.trainer]))
         trainer = made(case.spec, case.settings, 7, CPU)
         numbers = _train(case, trainer)
     state = trainer.state()

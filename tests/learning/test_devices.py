@@ -6,7 +6,6 @@ real one, `make gpu`, numbers are those of float32 arithmetic in another order.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -135,8 +134,7 @@ def in_torch(trainer: str, device: torch.device) -> Iterator[None]:
     if device != DEVICE:
         yield
         return
-    module = sys.modules[registry.implementation("trainers", trainer).__module__]
-    with patch.object(module, *IN_TORCH[trainer]):
+    with patch.object(*IN_TORCH[trainer]):
         yield
 
 

@@ -19,9 +19,9 @@ from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.on_policy.actor_critic import NumpyActorCritic
-from rl_tui.engine.learning.on_policy.networks import PPONetworks
+from rl_tui.engine.learning.on_policy.networks import ActorCriticModule
 from rl_tui.engine.learning.policies import ActorPolicy, NumpyPolicy, TorchPolicy, make_policy
-from rl_tui.engine.learning.ppo.loss import Batch, Coefficients, surrogate_loss
+from rl_tui.engine.learning.ppo.trainer import Coefficients, ppo_loss
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Policy, State, Weights
 from tests.learning.rollouts import decisions
 
@@ -57,7 +57,7 @@ def network_of(
     """One whose choices are far from uniform."""
     random = np.random.default_rng(7)
     settings = settings_of(activation, has_memory=has_memory)
-    made = NumpyActorCritic(PPONetworks(random, LAYOUT, KINDS[kind], settings, 1, is_shared), activation)
+    made = NumpyActorCritic(ActorCriticModule(random, LAYOUT, KINDS[kind], settings, 1, is_shared), activation)
     made.parameters += random.standard_normal(len(made.parameters)).astype(np.float32) * 0.5
     return made
 
@@ -102,21 +102,21 @@ def test_log_probabilities_are_those_the_loss_finds_for_the_same_weights(
         normalizer.update(features * 3 + 1)
         choice = policy_of(network, kind, normalizer, settings_of(activation)).act(seen)
         assert choice.log_probs.shape == (200, KINDS[kind].num_columns)
-        head, values = network.forward((normalizer(features),))
-        batch = Batch(
-            continuous=choice.continuous,
-            chosen=one_hot(choice.actions.discrete, KINDS[kind].branches),
-            allowed=None if seen.action_mask is None else seen.action_mask.astype(np.float32),
-            log_probs=choice.log_probs,
-            advantage=np.ones(200, np.float32),
-            returns=values,
-            values=values,
-        )
-        coefficients = Coefficients(1e-3, 0.0, 0.5, None, joint_ratio=False)
-        loss = surrogate_loss(head, values, network.log_sigma, batch, KINDS[kind], coefficients)
-        assert loss.policy == pytest.approx(-1, abs=1e-5)
-        assert abs(loss.divergence) < 1e-7
-        assert loss.clipped == 0
+        outputs = network.forward((normalizer(features),))
+        rows = {
+            "continuous": choice.continuous,
+            "chosen": one_hot(choice.actions.discrete, KINDS[kind].branches),
+            "log_probs": choice.log_probs,
+            "advantage": np.ones(200, np.float32),
+            "returns": outputs.values,
+            "values": outputs.values,
+        }
+        if seen.action_mask is not None:
+            rows["allowed"] = seen.action_mask.astype(np.float32)
+        terms = ppo_loss(outputs, rows, KINDS[kind], Coefficients(1e-3, 0.0, 0.5, None)).terms
+        assert terms["Losses/Policy Loss"] == pytest.approx(-1, abs=1e-5)
+        assert abs(terms["Policy/KL Divergence"]) < 1e-7
+        assert terms["Policy/Clip Fraction"] == 0
 
 
 def repeated(kind: str, count: int, mask: np.ndarray | None = None) -> DecisionSteps:
@@ -154,8 +154,7 @@ def test_continuous_samples_have_the_mean_and_spread_of_the_network() -> None:
     network, seen = network_of("continuous"), repeated("continuous", 60_000)
     samples = policy_of(network, "continuous").act(seen).continuous
     mean = policy_of(network, "continuous", settings=settings_of(is_deterministic=True)).act(seen).continuous[0]
-    assert network.log_sigma is not None
-    sigma = np.exp(network.log_sigma)
+    sigma = np.exp(views(network.parameters, network.shapes)["actor.log_sigma"])
     np.testing.assert_allclose(samples.mean(0), mean, atol=float(4 * sigma.max() / 60_000**0.5))
     np.testing.assert_allclose(samples.std(0), sigma, rtol=0.02)
     assert np.abs(np.corrcoef(samples.T) - np.eye(3)).max() < 0.02
@@ -187,7 +186,7 @@ def test_a_forbidden_choice_is_never_taken(
 def test_a_deterministic_policy_takes_the_mean_and_the_likeliest_choice(kind: str) -> None:
     network, seen = network_of(kind), decisions(np.random.default_rng(0), 50, spec_of(kind))
     policy = policy_of(network, kind, settings=settings_of(is_deterministic=True))
-    head, _ = network.forward((LAYOUT.vectors(seen.observations),))
+    head = network.forward((LAYOUT.vectors(seen.observations),)).head
     choice, columns = policy.act(seen), KINDS[kind].continuous
     np.testing.assert_allclose(choice.continuous, head[:, :columns], rtol=1e-5, atol=1e-6)
     start = columns
@@ -202,8 +201,7 @@ def test_a_deterministic_policy_takes_the_mean_and_the_likeliest_choice(kind: st
 
 def test_actions_are_samples_clipped_to_three_and_divided_by_three() -> None:
     network = network_of("hybrid")
-    assert network.log_sigma is not None
-    network.log_sigma[:] = 1.0
+    views(network.parameters, network.shapes)["actor.log_sigma"][:] = 1.0
     choice = policy_of(network, "hybrid").act(decisions(np.random.default_rng(0), 1000, spec_of("hybrid")))
     assert (np.abs(choice.continuous) > 3).any(), "samples are not clipped"
     np.testing.assert_array_equal(choice.actions.continuous, np.clip(choice.continuous, -3, 3) / np.float32(3))
@@ -277,7 +275,8 @@ def test_acting_step_by_step_is_what_learning_reads_in_one_go() -> None:
             memories = choice.memories
         before = np.concatenate(stored)[[0, 4, 8]]
         read_with = before if is_shared else np.concatenate([before, before * 0], axis=1)
-        head, _ = network.forward((np.concatenate(rows),), Sequences(np.array([4, 4, 3]), network.place(read_with)))
+        sequences = Sequences(np.array([4, 4, 3]), network.place(read_with))
+        head = network.forward((np.concatenate(rows),), sequences).head
         np.testing.assert_allclose(head[:, :2], np.concatenate(means), rtol=1e-4, atol=1e-5)
 
 

@@ -13,7 +13,7 @@ from rl_tui.engine.experience import join_trajectories
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.on_policy.actor_critic import ActorCritic, NumpyActorCritic, TorchActorCritic
-from rl_tui.engine.learning.on_policy.networks import PPONetworks
+from rl_tui.engine.learning.on_policy.networks import ActorCriticModule
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.value_estimates import ValueEstimates, ValueEstimator
 from rl_tui.engine.specs import Ending, Float32, Trajectories, Weights
@@ -25,19 +25,19 @@ LAYOUT = FeatureLayout(SPEC.observations)
 FORMS = ("numpy", "torch")
 
 
-def networks(is_shared: bool, network: NetworkSettings = NETWORK) -> PPONetworks:
+def networks(is_shared: bool, network: NetworkSettings = NETWORK) -> ActorCriticModule:
     """Some whose values depend on what is remembered."""
-    made = PPONetworks(np.random.default_rng(3), LAYOUT, SPEC.actions, network, 2, is_shared)
+    made = ActorCriticModule(np.random.default_rng(3), LAYOUT, SPEC.actions, network, 2, is_shared)
     with torch.no_grad():
         made.values.weight *= 5
     return made
 
 
-def placed(of: PPONetworks, form: str) -> ActorCritic:
+def placed(of: ActorCriticModule, form: str) -> ActorCritic:
     return NumpyActorCritic(of, "swish") if form == "numpy" else TorchActorCritic(of, torch.device("cpu"))
 
 
-def simulation(of: PPONetworks, horizon: int = 7, seed: int = 0) -> Simulation:
+def simulation(of: ActorCriticModule, horizon: int = 7, seed: int = 0) -> Simulation:
     """Agents whose policy has the networks' actor."""
     policy = make_policy(SPEC, NETWORK, False, 1)
     policy.load(Weights(0, {name: array.detach().numpy().copy() for name, array in of.actor.named_parameters()}))
@@ -63,7 +63,7 @@ def rollout_of(*blocks: Trajectories) -> Trajectories:
 
 
 def row_by_row(
-    of: PPONetworks, rollout: Trajectories, kept: dict[int, torch.Tensor], is_shared: bool
+    of: ActorCriticModule, rollout: Trajectories, kept: dict[int, torch.Tensor], is_shared: bool
 ) -> tuple[Float32, Float32]:
     """Values of rows and after segments; `kept` holds the memories of unfinished episodes."""
     body = of.critic or of.actor.body
@@ -121,7 +121,7 @@ def test_mini_batches_read_with_the_memories_the_values_were_estimated_with(form
     found = estimated(network, rollout, first.agents, is_shared)
     features = tuple(map(network.place, LAYOUT.split(rollout.observations)))
     assert found.sequences is not None
-    _, values = network.forward(features, found.sequences)
+    values = network.forward(features, found.sequences).values
     np.testing.assert_allclose(np.asarray(values), found.values, rtol=1e-4, atol=1e-5)
     starts = np.cumsum(found.sequences.lengths) - found.sequences.lengths
     assert rollout.memories is not None

@@ -1,4 +1,4 @@
-"""PPO's networks with their backward pass: in numpy, or in torch on any device.
+"""Actor and critic with their backward pass: in numpy, or in torch on any device.
 
 Shapes: B rows, A continuous dimensions, H head columns (A means, then the logits of every branch), R reward streams,
 S sequences, M memory columns.
@@ -6,6 +6,7 @@ S sequences, M memory columns.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -18,35 +19,41 @@ from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.networks.numpy.lstm import TimeOrder
 from rl_tui.engine.learning.networks.numpy.named_layers import NamedLayers
-from rl_tui.engine.learning.on_policy.networks import PPONetworks
+from rl_tui.engine.learning.on_policy.networks import ActorCriticModule
 from rl_tui.engine.specs import Float32
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 
 
-class ActorCritic(Protocol):
-    """Forward and backward passes of `PPONetworks`. `parameters` is flat and changed in place."""
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What networks return for B rows, or the gradients of a loss for that: head f32[B, H], values f32[B, R], and
+    log_sigma f32[A] of continuous actions, None without any. Networks with further outputs derive a class from it."""
 
-    networks: PPONetworks  # whose parameters are views of `parameters`
+    head: Array
+    values: Array
+    log_sigma: Array | None
+
+
+class ActorCritic(Protocol):
+    """Forward and backward passes of `ActorCriticModule`. `parameters` is flat and changed in place."""
+
+    networks: ActorCriticModule  # whose parameters are views of `parameters`
     parameters: Array  # f32[number of parameters]
     gradient: Array  # the same shape
-    shapes: Shapes  # by the names of `PPONetworks`
-    log_sigma: Array | None  # f32[A], a view of `parameters`
+    shapes: Shapes  # by the names of `ActorCriticModule`
 
     def place(self, array: np.ndarray[Any, Any]) -> Array:
         """The array on the device of the networks."""
 
-    def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Array, Array]:
-        """Action head f32[B, H] and values f32[B, R]; kept for `backward`, valid until the next call.
+    def forward(self, features: Features, sequences: Sequences | None = None) -> Outputs:
+        """The outputs, kept for `backward`, valid until the next call.
 
-        sequences: needed with memory; see `PPONetworks`.
+        sequences: needed with memory; see `ActorCriticModule`.
         """
 
-    def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
-        """`gradient`, overwritten, given those of `forward`'s results and log_sigma.
-
-        It may overwrite them.
-        """
+    def backward(self, gradients: Outputs) -> Array:
+        """`gradient`, overwritten, given those of the last `forward`'s outputs, which it may overwrite."""
 
     def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
         """f32[B, R] and the memories f32[S, M] after each sequence, copies on the CPU.
@@ -58,7 +65,7 @@ class ActorCritic(Protocol):
 class NumpyActorCritic:
     """Networks over vectors on the CPU, with the backward pass written out; networks/numpy/mlp.py says why."""
 
-    def __init__(self, networks: PPONetworks, activation: Activation):
+    def __init__(self, networks: ActorCriticModule, activation: Activation):
         """networks: without encoders; their parameters are replaced by views of `parameters`."""
         self.networks = networks
         flat = FlatParameters(networks, torch.device("cpu"))
@@ -66,7 +73,7 @@ class NumpyActorCritic:
         self.parameters: Float32 = flat.parameters.numpy()
         self.gradient: Float32 = flat.gradient.numpy()
         layers = NamedLayers(flat, activation)
-        self.log_sigma = layers.parameters.get("actor.log_sigma")
+        self._log_sigma = layers.parameters.get("actor.log_sigma")
         self._log_sigma_gradient = layers.gradients.get("actor.log_sigma")
         bodies = ["actor.body"] if networks.critic is None else ["actor.body", "critic"]
         self._bodies = [layers.body(name) for name in bodies]
@@ -80,19 +87,21 @@ class NumpyActorCritic:
         """The array itself."""
         return array
 
-    def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Array, Array]:
+    def forward(self, features: Features, sequences: Sequences | None = None) -> Outputs:
         """See ActorCritic."""
         if self._memory is None or sequences is None:
             hidden = [body.forward(features[0]) for body in self._bodies]
-            return self._head.forward(hidden[0]), self._values.forward(hidden[-1])
+            return Outputs(self._head.forward(hidden[0]), self._values.forward(hidden[-1]), self._log_sigma)
         self._order = order = TimeOrder.of(sequences.lengths)
         rows = features[0].take(order.rows, 0)
         memories = np.asarray(sequences.memories)[order.ranks].reshape(len(order.ranks), len(self._bodies), -1)
         read = self._memory.forward([body.forward(rows) for body in self._bodies], order.counts, memories)
-        return order.back(self._head.forward(read[:, 0])), order.back(self._values.forward(read[:, -1]))
+        head, values = self._head.forward(read[:, 0]), self._values.forward(read[:, -1])
+        return Outputs(order.back(head), order.back(values), self._log_sigma)
 
-    def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
+    def backward(self, gradients: Outputs) -> Array:
         """See ActorCritic."""
+        head, values = gradients.head, gradients.values
         if self._memory is not None and self._order is not None:
             head, values = head.take(self._order.rows, 0), values.take(self._order.rows, 0)
         grad_hidden = [self._head.backward(head), self._values.backward(values)]
@@ -103,7 +112,7 @@ class NumpyActorCritic:
         for body, gradient in zip(self._bodies, grad_hidden, strict=True):
             body.backward(gradient, with_inputs=False)
         if self._log_sigma_gradient is not None:
-            self._log_sigma_gradient[:] = log_sigma
+            self._log_sigma_gradient[:] = gradients.log_sigma
         return self.gradient
 
     def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
@@ -122,13 +131,13 @@ class NumpyActorCritic:
 class TorchActorCritic:
     """Any networks on any device, with torch's autograd."""
 
-    def __init__(self, networks: PPONetworks, device: torch.device):
+    def __init__(self, networks: ActorCriticModule, device: torch.device):
         """networks: their parameters are replaced by views of `parameters`."""
         self.networks = networks.to(device)
         self._flat = FlatParameters(networks, device)
         self.shapes = self._flat.shapes
         self.parameters, self.gradient = self._flat.parameters, self._flat.gradient
-        self.log_sigma = views(self.parameters, self.shapes).get("actor.log_sigma")
+        self._log_sigma = views(self.parameters, self.shapes).get("actor.log_sigma")
         self._log_sigma_gradient = views(self.gradient, self.shapes).get("actor.log_sigma")
         self._outputs: tuple[Tensor, Tensor] = torch.empty(0), torch.empty(0)
 
@@ -136,17 +145,17 @@ class TorchActorCritic:
         """A tensor on the device."""
         return self._flat.place(array)
 
-    def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Array, Array]:
-        """See ActorCritic. The results are detached."""
+    def forward(self, features: Features, sequences: Sequences | None = None) -> Outputs:
+        """See ActorCritic. The outputs are detached."""
         head, values = self._outputs = self.networks(features, sequences)
-        return head.detach(), values.detach()
+        return Outputs(head.detach(), values.detach(), self._log_sigma)
 
-    def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
+    def backward(self, gradients: Outputs) -> Array:
         """See ActorCritic."""
         self.gradient.zero_()
-        torch.autograd.backward(self._outputs, (head, values))
+        torch.autograd.backward(self._outputs, (gradients.head, gradients.values))
         if self._log_sigma_gradient is not None:
-            self._log_sigma_gradient.copy_(log_sigma)
+            self._log_sigma_gradient.copy_(gradients.log_sigma)
         return self.gradient
 
     def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
@@ -157,7 +166,7 @@ class TorchActorCritic:
 
 
 def make_actor_critic(
-    networks: PPONetworks, layout: FeatureLayout, activation: Activation, device: torch.device
+    networks: ActorCriticModule, layout: FeatureLayout, activation: Activation, device: torch.device
 ) -> ActorCritic:
     """The fastest for new networks: numpy for layers over vectors on the CPU, torch otherwise."""
     is_plain = layout.has_only_vectors and not networks.actor.body.encoder.goal_outputs

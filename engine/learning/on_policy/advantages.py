@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rl_tui.engine.specs import Float32, Int64
+from rl_tui.engine.learning.discounted_sums import discounted_sums
+from rl_tui.engine.learning.on_policy.rollout import Rollout
+from rl_tui.engine.learning.rewards.streams import RewardStreams
+from rl_tui.engine.learning.sync import Sync
+from rl_tui.engine.learning.value_estimates import ValueEstimates
+from rl_tui.engine.specs import TERMINATED, Float32, Int64
 
-Float = TypeVar("Float", np.float32, np.float64)
-
-
-def discounted_sums(terms: NDArray[Float], factors: NDArray[Float], longest: int) -> NDArray[Float]:
-    """y with y[i] = terms[i] + factors[i] * y[i + 1], all rows at once.
-
-    terms, factors: [N, ...]; a factor of zero ends a sum; that of the last row must be zero. longest: at least the
-    number of rows in any sum. Takes log2(longest) passes over doubling windows (Hillis and Steele 1986).
-    """
-    sums, products = terms.copy(), factors.copy()
-    window = 1
-    while window < longest:
-        sums[:-window] += products[:-window] * sums[window:]
-        products[:-window] *= products[window:]
-        window *= 2
-    return sums
+Array: TypeAlias = Any  # numpy array or torch tensor
+EPSILON = 1e-10  # ML-Agents; keeps a constant advantage finite
 
 
 def gae(
@@ -44,3 +34,20 @@ def gae(
     factors[last] = 0
     advantages = discounted_sums(deltas, factors, int(lengths.max()))
     return advantages, advantages + values
+
+
+def rollout_advantages(
+    rollout: Rollout, estimates: ValueEstimates, streams: RewardStreams, lam: float
+) -> tuple[Float32, Float32]:
+    """`gae` of a rollout: nothing follows a termination, unless the signal of a stream ignores it."""
+    block = rollout.experience
+    ends = (block.endings == TERMINATED)[:, None] & streams.masks_terminal
+    next_values = np.where(ends, np.float32(0), estimates.next_values)
+    return gae(rollout.rewards, estimates.values, next_values, block.lengths, streams.gammas, lam)
+
+
+def normalized(advantage: Array, sync: Sync) -> Array:
+    """Advantages of mean 0 and deviation 1, over the rows of all ranks."""
+    centered = advantage - sync.mean(advantage)
+    deviation = sync.mean(centered * centered) ** 0.5  # of the population: torch's std() divides by one less
+    return centered / (deviation + EPSILON)

@@ -1,4 +1,4 @@
-"""The actor and the critic of PPO as torch modules.
+"""An actor and a critic as torch modules.
 
 Shapes: B rows, H head columns, R reward streams, S sequences, M memory columns.
 """
@@ -17,7 +17,7 @@ from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.specs import ActionSpec
 
 
-class PPONetworks(nn.Module):
+class ActorCriticModule(nn.Module):
     """An actor, and a critic with a body of its own or, if it is shared, a value head on the actor's.
 
     Two bodies have two memories side by side: f32[S, 2 M], the actor's first. A shared body has one.

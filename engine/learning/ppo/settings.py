@@ -5,8 +5,9 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from pydantic import BeforeValidator, Field
 
 from rl_tui.engine.config.diagnostics import must_be
-from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule
+from rl_tui.engine.config.hyperparameters import Schedule
 from rl_tui.engine.config.types import Fraction, NotNegative, Positive, PositiveWhole, refusal
+from rl_tui.engine.learning.on_policy.settings import OnPolicySettings
 
 
 def _read_value_clip(value: object) -> object:
@@ -20,7 +21,7 @@ def _read_value_clip(value: object) -> object:
 ValueClip: TypeAlias = Annotated[Literal["epsilon"] | Positive | None, BeforeValidator(_read_value_clip)]
 
 
-class PPOSettings(Hyperparameters):
+class PPOSettings(OnPolicySettings):
     """Hyperparameters of proximal policy optimization."""
 
     implementation: ClassVar = "rl_tui.engine.learning.ppo.trainer:PPOTrainer"

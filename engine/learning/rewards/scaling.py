@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.learning.agent_state import AgentState
-from rl_tui.engine.learning.on_policy.advantages import discounted_sums
+from rl_tui.engine.learning.discounted_sums import discounted_sums
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.specs import Float32, State, Trajectories
 

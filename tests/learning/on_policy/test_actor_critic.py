@@ -17,10 +17,11 @@ from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.on_policy.actor_critic import (
     ActorCritic,
     NumpyActorCritic,
+    Outputs,
     TorchActorCritic,
     make_actor_critic,
 )
-from rl_tui.engine.learning.on_policy.networks import PPONetworks
+from rl_tui.engine.learning.on_policy.networks import ActorCriticModule
 from rl_tui.engine.specs import ActionSpec, ObservationSpec
 
 CPU = torch.device("cpu")
@@ -37,9 +38,9 @@ def networks(
     layout: FeatureLayout = LAYOUT,
     streams: int = 2,
     **settings: Any,
-) -> PPONetworks:
+) -> ActorCriticModule:
     network = NetworkSettings(**{"hidden_units": 11, **settings})
-    return PPONetworks(np.random.default_rng(seed), layout, actions, network, streams, is_shared)
+    return ActorCriticModule(np.random.default_rng(seed), layout, actions, network, streams, is_shared)
 
 
 def pair(
@@ -72,11 +73,13 @@ def check_same(ours: NumpyActorCritic, theirs: TorchActorCritic, rows: int, sequ
     found, expected = (
         network.forward((network.place(features),), way) for network, way in zip((ours, theirs), sequences, strict=True)
     )
-    for one, other in zip(found, expected, strict=True):
+    for one, other in ((found.head, expected.head), (found.values, expected.values)):
         np.testing.assert_allclose(one, on_cpu(other), rtol=1e-4, atol=1e-5)
-    upstream = [random.standard_normal(shape).astype(np.float32) for shape in (found[0].shape, found[1].shape, 2)]
-    gradient = ours.backward(*(array.copy() for array in upstream))
-    np.testing.assert_allclose(gradient, on_cpu(theirs.backward(*map(theirs.place, upstream))), rtol=1e-3, atol=1e-4)
+    shapes = found.head.shape, found.values.shape, 2
+    upstream = [random.standard_normal(shape).astype(np.float32) for shape in shapes]
+    gradient = ours.backward(Outputs(*(array.copy() for array in upstream)))
+    expected_gradient = on_cpu(theirs.backward(Outputs(*map(theirs.place, upstream))))
+    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -126,13 +129,13 @@ def test_parameters_changed_in_place_are_the_ones_that_compute(is_shared: bool, 
     for settings in kinds:
         for network in pair(is_shared, torch_device, **settings):
             sequences = read(network, [4, 2], 6 if is_shared else 12) if settings else None
-            before = on_cpu(network.forward((network.place(features),), sequences)[0])
+            before = on_cpu(network.forward((network.place(features),), sequences).head)
             network.parameters += 0.1
-            changed = on_cpu(network.forward((network.place(features),), sequences)[0])
+            outputs = network.forward((network.place(features),), sequences)
+            changed = on_cpu(outputs.head)
             assert (np.abs(changed - before) > 1e-3).all()
-            assert network.log_sigma is not None
             own = views(network.parameters, network.shapes)["actor.log_sigma"]
-            np.testing.assert_array_equal(on_cpu(network.log_sigma), on_cpu(own))
+            np.testing.assert_array_equal(on_cpu(outputs.log_sigma), on_cpu(own))
 
 
 @pytest.mark.parametrize("settings", [{}, MEMORY], ids=["plain", "memory"])
@@ -156,7 +159,8 @@ def test_shapes_cover_the_flat_array_without_gaps() -> None:
         flat = np.arange(len(network.parameters))
         covered = np.concatenate([view.reshape(-1) for view in views(flat, network.shapes).values()])
         np.testing.assert_array_equal(covered, flat)
-        assert ("actor.log_sigma" in network.shapes) == (actions.continuous > 0) == (network.log_sigma is not None)
+        outputs = network.forward((np.zeros((1, 5), np.float32),), read(network, [1], 6 if is_shared else 12))
+        assert ("actor.log_sigma" in network.shapes) == (actions.continuous > 0) == (outputs.log_sigma is not None)
 
 
 @pytest.mark.parametrize("is_shared", [False, True])

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_tui.engine.learning.on_policy.advantages import discounted_sums, gae
+from rl_tui.engine.learning.discounted_sums import discounted_sums
+from rl_tui.engine.learning.on_policy.advantages import gae
 from rl_tui.engine.specs import Ending
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -11,8 +11,8 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, NonFiniteError
+from rl_tui.engine.learning.on_policy import trainer as module
 from rl_tui.engine.learning.on_policy.actor_critic import TorchActorCritic
-from rl_tui.engine.learning.ppo import trainer as ppo_module
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
 from tests.learning.rollouts import SPEC, Simulation
@@ -164,7 +164,7 @@ def test_networks_in_torch_learn_what_those_on_the_cpu_learn(
 ) -> None:
     """On the CPU torch is requested, on devices it is the only choice."""
     ours = trainer(config(True, is_shared), kind)
-    monkeypatch.setattr(ppo_module, "make_actor_critic", lambda networks, *_: TorchActorCritic(networks, torch_device))
+    monkeypatch.setattr(module, "make_actor_critic", lambda networks, *_: TorchActorCritic(networks, torch_device))
     theirs = PPOTrainer(SPECS[kind], config(True, is_shared), 0, torch_device)
     simulated = simulation(ours, kind)
     for _ in range(2):

@@ -12,8 +12,8 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import ConfigError, NonFiniteError
+from rl_tui.engine.learning.on_policy import trainer as module
 from rl_tui.engine.learning.on_policy.actor_critic import TorchActorCritic
-from rl_tui.engine.learning.ppo import trainer as ppo_module
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories
 from tests.learning.rollouts import SPEC, acted
@@ -406,7 +406,9 @@ def test_networks_in_torch_learn_what_those_in_numpy_learn(
     """From the same numbers, on the same blocks. On the CPU torch is requested, on devices it is the only choice."""
     ours = trainer(settings)
     monkeypatch.setattr(
-        ppo_module, "make_actor_critic", lambda networks, layout, activation, where: TorchActorCritic(networks, where)
+        module,
+        "make_actor_critic",
+        lambda networks, layout, activation, where: TorchActorCritic(networks, where),
     )
     theirs = PPOTrainer(SPEC, settings, 0, torch.device(device))
     for index, block in enumerate(blocks(ours, 2, masked=True)):

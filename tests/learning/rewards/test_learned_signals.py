@@ -13,8 +13,8 @@ import torch
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError, PluginError
+from rl_tui.engine.learning.on_policy import trainer as module
 from rl_tui.engine.learning.on_policy.actor_critic import TorchActorCritic
-from rl_tui.engine.learning.ppo import trainer as ppo_trainer
 from rl_tui.engine.learning.rewards import learned
 from rl_tui.engine.learning.rewards.learned import LearnedSignal
 from rl_tui.engine.learning.sac import trainer as sac
@@ -146,7 +146,7 @@ def test_ppo_updates_it_after_every_mini_batch_on_the_same_rows(
     network: dict[str, object], in_torch: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if in_torch:  # as on other devices
-        monkeypatch.setattr(ppo_trainer, "make_actor_critic", lambda networks, *_: TorchActorCritic(networks, CPU))
+        monkeypatch.setattr(module, "make_actor_critic", lambda networks, *_: TorchActorCritic(networks, CPU))
     ppo = trainer("ppo", "counting", network=network)
     learned: list[np.ndarray[Any, Any]] = []
     networks = ppo._network  # type: ignore[attr-defined]  # of PPO

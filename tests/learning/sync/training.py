@@ -16,11 +16,12 @@ from torch import Tensor
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.experience import join_by_agent
 from rl_tui.engine.learning.loss_inputs import LossInputs
 from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.on_policy import trainer as on_policy_trainer
 from rl_tui.engine.learning.on_policy.actor_critic import TorchActorCritic
-from rl_tui.engine.learning.on_policy.rollout import Part, join_by_agent, split_rows
-from rl_tui.engine.learning.ppo import trainer as ppo_module
+from rl_tui.engine.learning.on_policy.minibatches import Part, split_rows
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
 from rl_tui.engine.learning.sac import trainer as sac_module
@@ -157,7 +158,7 @@ def digest(state: State) -> str:
 @contextmanager
 def in_double(case: Case) -> Iterator[None]:
     """Trainers that are made in here compute in float64."""
-    make_actor_critic, soft_networks = ppo_module.make_actor_critic, sac_module.soft_networks
+    make_actor_critic, soft_networks = on_policy_trainer.make_actor_critic, sac_module.soft_networks
 
     def soft_in_double(*arguments: Any, **named: Any) -> SoftNetworks:
         networks = soft_networks(*arguments, **named)
@@ -172,7 +173,7 @@ def in_double(case: Case) -> Iterator[None]:
         leaving.callback(torch.set_default_dtype, before)
         make = (lambda networks, *_: TorchActorCritic(networks, CPU)) if case.is_in_torch else make_actor_critic
         in_double = lambda networks, *rest: make(networks.double(), *rest)  # noqa: E731
-        leaving.enter_context(patch.object(ppo_module, "make_actor_critic", in_double))
+        leaving.enter_context(patch.object(on_policy_trainer, "make_actor_critic", in_double))
         leaving.enter_context(patch.object(sac_module, "soft_networks", soft_in_double))
         yield
 
@@ -190,7 +191,7 @@ def train_alone(case: Case) -> Trained:
     if case.has_custom_loss:
         ppo.on_loss(penalty)
     splitter = SplitAsRanks(size)
-    with patch.object(ppo_module, "split_rows", splitter):
+    with patch.object(on_policy_trainer, "split_rows", splitter):
         return trained(ppo, case, map(splitter.noted, by_rank))
 
 
