@@ -94,7 +94,9 @@ class GradientStep:
     @property
     def is_finite(self) -> bool:
         """Whether every parameter and moment is a finite number. Waits for the device."""
-        return all(bool(flat.isfinite().all()) for flat in (self._parameters, self._mean, self._variance))
+        flats = (self._parameters, self._mean, self._variance)
+        extremes = torch.stack([extreme for flat in flats for extreme in flat.aminmax()])  # NaN where there is one
+        return bool(extremes.isfinite().all())
 
     def snapshot(self) -> Snapshot:
         """A copy for `restore`; cheap, on the device."""

@@ -125,6 +125,20 @@ def test_a_moment_that_overflows_is_reported(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_one_parameter_that_is_not_finite_is_found(kind: str, wrong: float) -> None:
+    step = GradientStep(network(kind), 1e-8, None)
+    assert step.is_finite
+    (first, *_), moments = step.opened().parameters.values(), step.opened().exp_avg.values()
+    for tensor in (first, *moments):
+        flat, kept = tensor.reshape(-1), tensor.clone()
+        flat[-1] = wrong
+        assert not step.is_finite
+        tensor.copy_(kept)
+    assert step.is_finite
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_state_and_parameters_are_copies(kind: str) -> None:
     ours = network(kind)
     step = GradientStep(ours, 1e-8, None)
