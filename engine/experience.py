@@ -113,6 +113,7 @@ SEGMENT_FIELDS = (
     Field("begins", "bool"),
     Field("endings", "int8"),
     Field("agent_ids", "int64"),
+    Field("is_learned", "bool", fill=True),
     *(Field(f"next_{column.name}", column.dtype, column.shape, column.fill) for column in COLUMNS if column.has_next),
 )
 
@@ -125,6 +126,7 @@ def columns_of(carrier: type) -> tuple[Column, ...]:
 
 _DECISIONS, _TERMINALS = columns_of(DecisionSteps), columns_of(TerminalSteps)
 _TRAJECTORIES = columns_of(Trajectories)
+_OF_EPISODES = ("episode_returns", "episode_lengths", "unlearned_returns", "unlearned_lengths")
 
 
 def used_columns(columns: Iterable[Column], spec: BehaviorSpec) -> tuple[Column, ...]:
@@ -180,6 +182,15 @@ def join_observations(parts: Iterable[tuple[NDArray[Any], ...]]) -> tuple[NDArra
     return tuple([joined(observation) for observation in zip(*parts, strict=True)])
 
 
+def take_decisions(decisions: DecisionSteps, rows: Int64) -> DecisionSteps:
+    """Those of the agents in these rows."""
+    return DecisionSteps(
+        decisions.agent_ids[rows],
+        tuple(column.take(rows, 0) for column in decisions.observations),
+        **{column.name: _take(getattr(decisions, column.name), rows) for column in _DECISIONS},
+    )
+
+
 def join_decisions(agent_ids: Int64, parts: Sequence[DecisionSteps]) -> DecisionSteps:
     """The decisions of several populations as one; agent_ids: of all of them."""
     counts = [len(part.agent_ids) for part in parts]
@@ -211,8 +222,7 @@ def join_trajectories(blocks: Sequence[Trajectories]) -> Trajectories:
     return Trajectories(
         observations=join_observations(block.observations for block in blocks),
         next_observations=join_observations(block.next_observations for block in blocks),
-        episode_returns=joined([block.episode_returns for block in blocks]),
-        episode_lengths=joined([block.episode_lengths for block in blocks]),
+        **{name: joined([getattr(block, name) for block in blocks]) for name in _OF_EPISODES},
         policy_version=min(block.policy_version for block in blocks),
         measured=measured,
         statistics=statistics,
@@ -258,6 +268,14 @@ def join_by_agent(blocks: Sequence[Trajectories]) -> Trajectories:
         return blocks[0]
     block = join_trajectories(blocks)
     return take_segments(block, block.agent_ids.argsort(kind="stable"))
+
+
+def learned_part(block: Trajectories) -> Trajectories | None:
+    """What is learned from; None where that is no row. What is of episodes or of the whole block stays."""
+    if block.is_learned is None or block.is_learned.all():
+        return block
+    segments = np.flatnonzero(block.is_learned)
+    return take_segments(block, segments) if len(segments) else None
 
 
 def _take(values: NDArray[Any] | None, where: Int64) -> Any:

@@ -24,6 +24,7 @@ Measured: TypeAlias = Mapping[str, tuple[float, int]]  # statistic -> sum and nu
 Aggregation: TypeAlias = Literal["average", "last", "sum", "histogram"]
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
+LEARNING = 0  # in `Choice.policies`: the policy that learns
 HISTOGRAM_VALUES = 100_000  # the newest of each statistic between two summaries
 
 
@@ -235,22 +236,24 @@ class Trajectories:
     action_mask: bool[N, sum of branches], True = allowed; None: everything is
     rewards: f32[N], which followed the action
     lengths: i64[P], rows of each segment, all >= 1, summing to N
-    begins: bool[P], the first segment of its episode, not the continuation of the agent's last one
+    begins: bool[P], the first segment of its episode, or of another policy in it: not the continuation of the last one
     endings: i8[P] of Ending: 0 cut, the episode continues; 1 terminated; 2 truncated
     next_observations: each [P, ...], after the last row of each segment
     agent_ids: i64[P]
     episode_returns: f32[E], undiscounted, own and group rewards, of episodes that ended since the last block
     episode_lengths: i64[E], number of actions taken
-    policy_version: the oldest policy that chose any of these actions
+    policy_version: the oldest version of the policy that learns which chose any of these actions
     memories: f32[N, M], the policy's memory before it acted; None without memory
     next_action_mask: bool[P, sum of branches], after cut segments, True after others; None: everything is allowed
     measured: what the environment measures besides rewards, since the last block: sums and counts by name
     statistics: what the environment reported under names of its own since the last block, by name
-    departed: i64[D], agents that left in an episode and are not back
+    departed: i64[D], agents that left in an episode and are not back, or now act by a policy that does not learn
     group_rewards: f32[N], of the agent's group; as the next two, None until the first one appears
     group_ids: i64[N], -1 without a group
     team_ids: i64[N], the side that the agent plays for
     step_numbers: i64[N] with group_ids: agents of a group with the same number acted in the same step; -1 before these
+    is_learned: bool[P], the policy that learns chose all actions of the segment; None: of every segment
+    unlearned_returns, unlearned_lengths: as those of episodes, of those whose last action another policy chose
     """
 
     observations: Observations
@@ -276,6 +279,9 @@ class Trajectories:
     group_ids: Int64 | None = None
     team_ids: Int64 | None = None
     step_numbers: Int64 | None = None
+    is_learned: Bool | None = None
+    unlearned_returns: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
+    unlearned_lengths: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
 
     @staticmethod
     def from_episodes(episodes: Iterable[Any], policy: EpisodeReader) -> Trajectories:
@@ -307,6 +313,11 @@ class Trajectories:
     def num_segments(self) -> int:
         """P."""
         return len(self.lengths)
+
+    @property
+    def num_learned(self) -> int:
+        """Rows that are learned from."""
+        return self.num_rows if self.is_learned is None else int(self.lengths[self.is_learned].sum())
 
     @property
     def total_rewards(self) -> Float32:
@@ -371,12 +382,14 @@ class Choice:
 
     actions: for the environment. continuous: f32[N, A] as training learns from it: PPO before any bounds, SAC squashed.
     log_probs: f32[N, A + K]. memories: f32[N, M], each agent's memory from now on, None without memory.
+    policies: i64[N], where a policy is made of several: which one acted; 0 is the one that learns. None: that one did.
     """
 
     actions: Actions
     continuous: Float32
     log_probs: Float32
     memories: Float32 | None = None
+    policies: Int64 | None = None
 
 
 class Policy(Protocol):

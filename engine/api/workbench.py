@@ -106,7 +106,7 @@ class Workbench:
         behavior, runner = self.behaviors[name], self._runner(name)
         runner.count(name, block)
         if behavior.learner.is_over:  # it still acts, while others train
-            behavior.learner.steps_left.skip(block.num_rows)
+            behavior.learner.steps_left.skip(block.num_learned)
             return
         try:
             behavior.learner.learn_from(block, behavior.policy.state())

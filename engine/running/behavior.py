@@ -106,7 +106,7 @@ class Behavior:
         """Once it is over, it is saved, and still acts while others of its environment train."""
         learner = self.learner
         if learner.is_over:
-            learner.steps_left.skip(block.num_rows)
+            learner.steps_left.skip(block.num_learned)
             return
         with self._ending():
             learner.learn_from(block, state, should_continue, self.control.may_continue)
@@ -118,10 +118,10 @@ class Behavior:
             counts = self.learner.add(block, self.policy.state())
         return counts  # noqa: RET504  # False where that raised
 
-    def advance(self, num_rows: int, updates: bool, should_continue: Callable[[], bool]) -> None:
+    def advance(self, num_rows: int, num_sampled: int, updates: bool, should_continue: Callable[[], bool]) -> None:
         """On several ranks: count rows of all, and learn from them if `updates`."""
         with self._ending():
-            self.learner.advance(num_rows, updates, should_continue, self.control.may_continue)
+            self.learner.advance(num_rows, num_sampled, updates, should_continue, self.control.may_continue)
 
     @contextmanager
     def _ending(self) -> Iterator[None]:

@@ -12,7 +12,7 @@ BLOCK_ROWS = 2048  # about the longest block, so that counters advance during a 
 
 
 class BlockSizes:
-    """The blocks of one behavior. Used in the collector's thread.
+    """The blocks of one behavior. Used in the collector's thread. Rows that are not learned from do not count.
 
     size: rows of the next block, which ends where an update begins, and as soon as max_steps is reached.
     """
@@ -25,7 +25,7 @@ class BlockSizes:
         self._longest = math.ceil(self._longest / behavior.learner.num_ranks)
         self._until_update = behavior.learner.rows_per_update
         self._submitted = 0
-        self._check_at = 0  # actions, before which the end cannot be reached
+        self._check_at = 0  # learned actions, before which the end cannot be reached
         self.size = self._next_size()
 
     def count(self, num_rows: int) -> None:
@@ -38,12 +38,12 @@ class BlockSizes:
 
     def look_ahead(self) -> None:
         """End segments with the next observation once agents have taken the last action that counts."""
-        num_sampled = self._collector.num_sampled[self._name]
-        if num_sampled < self._check_at:
+        num_learned = self._collector.num_learned(self._name)
+        if num_learned < self._check_at:
             return
         left = self._learner.steps_left.after(self._submitted)
         unspent = left - self._collector.num_held(self._name)
-        self._check_at = num_sampled + max(unspent, 1)
+        self._check_at = num_learned + max(unspent, 1)
         self._collector.cut(self._name, left > 0 >= unspent)
         self.size = self._next_size()  # a roll back may have left more
 

@@ -13,7 +13,7 @@ from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import State
 from rl_tui.engine.storage.checkpoint_format import LESSONS
 
-TRAINER, POLICY = "trainer", "policy"
+TRAINER, POLICY, COUNTS = "trainer", "policy", "counts"
 
 
 class Part(NamedTuple):
@@ -28,13 +28,14 @@ class CheckpointParts:
     """Used in its learner's thread. What the trainer or a setting of it raises is a PluginError.
 
     trainer: whose state is the largest. hyperparameters: of the trainer. policy: the generator of the policy that acts,
-    as of the newest experience.
+    as of the newest experience. num_sampled: steps of all agents, also those that are not learned from.
     """
 
     def __init__(self, settings: LearnerSettings, trainer: Trainer, bus: EventBus):
         """Made before anything is set or loaded."""
         self.hyperparameters = LiveHyperparameters(settings.behavior, trainer, settings.config.hyperparameters, bus)
         self.policy = State()
+        self.num_sampled = 0
         self._settings = settings
         self.trainer = trainer
 
@@ -45,11 +46,19 @@ class CheckpointParts:
         """
         yield Part(TRAINER, self.trainer.state, self.trainer.load)
         yield Part(POLICY, lambda: self.policy, lambda state: setattr(self, "policy", state))
+        yield Part(COUNTS, self._counts, partial(self._restore_counts, step))
         yield Part(HYPERPARAMETERS, self.hyperparameters.state, self.hyperparameters.restore)
         if (lessons := self._settings.lessons) is not None:
             max_steps = self._settings.config.max_steps
             follow = partial(lessons.follow, self._settings.behavior, step=step, max_steps=max_steps)
             yield Part(LESSONS, lessons.state, follow)
+
+    def _counts(self) -> State:
+        return State({}, {"num_sampled": self.num_sampled})
+
+    def _restore_counts(self, step: int, state: State) -> None:
+        """A checkpoint without counts is of a version that learned from every step."""
+        self.num_sampled = int(state.number("num_sampled", absent=step))
 
     def state(self) -> State:
         """All of it."""

@@ -155,7 +155,7 @@ class EnvironmentRunner:
 
     def count(self, behavior: str, block: Trajectories) -> None:
         """Learn of a block that goes to this learner, so that the next one ends where an update begins."""
-        self._running.block_sizes[behavior].count(block.num_rows)
+        self._running.block_sizes[behavior].count(block.num_learned)
 
     def act(self) -> None:
         """Let the agents act that wait, with the newest weights and lessons."""

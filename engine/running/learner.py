@@ -18,6 +18,7 @@ from rl_tui.engine.errors import (
     PluginError,
     RlTuiError,
 )
+from rl_tui.engine.experience import learned_part
 from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.given_weights import GivenWeights
 from rl_tui.engine.learning.loss_inputs import CustomLoss
@@ -164,6 +165,11 @@ class Learner:
         return self.trainer.rows_per_update
 
     @property
+    def num_sampled(self) -> int:
+        """Steps of all agents since the beginning of training, also those that are not learned from."""
+        return self._parts.num_sampled
+
+    @property
     def num_updates(self) -> int:
         """Updates since the beginning of training."""
         return self.trainer.num_updates
@@ -205,18 +211,19 @@ class Learner:
         """
         if self.add(block, policy_state):
             has_all = self._settings.is_training and self.trainer.is_ready()
-            self.advance(block.num_rows, has_all, should_continue, may_continue)
+            self.advance(block.num_learned, block.num_rows, has_all, should_continue, may_continue)
 
     @needing_memory("training")
     def add(self, block: Trajectories, policy_state: State) -> bool:
-        """Add a block to the trainer; False where an abandoned policy has acted in it. Raises PluginError."""
+        """Add a block to the trainer, without what is not learned from; False where an abandoned policy has acted in
+        it. Raises PluginError."""
         self._parts.policy = policy_state
         if block.policy_version < self.weights.first_version:
-            self.steps_left.skip(block.num_rows)
+            self.steps_left.skip(block.num_learned)
             return False
         start = time.perf_counter()
         self._add(block)
-        self.steps_left.count(block.num_rows)
+        self.steps_left.count(block.num_learned)
         self.update_seconds += time.perf_counter() - start
         return True
 
@@ -224,12 +231,17 @@ class Learner:
     def advance(
         self,
         num_rows: int,
+        num_sampled: int,
         updates: bool,
         should_continue: Callable[[], bool] = always,
         may_continue: Callable[[], bool] = always,
     ) -> None:
-        """Count rows that were added, learn from them if `updates`, and do what is due. As `learn_from`."""
+        """Count rows that were added, learn from them if `updates`, and do what is due. As `learn_from`.
+
+        num_sampled: with those that are not learned from.
+        """
         self.step += num_rows
+        self._parts.num_sampled += num_sampled
         self.life.has_learned = True
         self.life.reach(self.step)
         start, has_updated = time.perf_counter(), updates
@@ -269,13 +281,14 @@ class Learner:
         yield from self._hooks.periodic(self._milestone)
 
     def _add(self, block: Trajectories) -> None:
-        if self._settings.is_training:
-            self._summaries.statistics.add_samples(self.trainer.add(block))
+        learned = learned_part(block)
+        if self._settings.is_training and learned is not None:
+            self._summaries.statistics.add_samples(self.trainer.add(learned))
             if self._settings.config.threaded:
                 self._summaries.statistics.add(
                     {"Policy/Version Lag": float(self.weights.version - block.policy_version)}
                 )
-        self._summaries.add_block(block)
+        self._summaries.add_block(block, learned)
 
     def add_episodes(self, returns: Sequence[float], lengths: Sequence[int]) -> None:
         """Episodes have ended on other ranks."""
@@ -414,7 +427,7 @@ class Learner:
         self.steps_left.roll_back(step)
         self.step = step
         self.life.reach(self.step)
-        self.weights.abandon(newest)
+        self.weights.abandon(newest, step)
         self.weights.publish(self.step)
         self._bus.publish(BehaviorRolledBack(self.behavior, self.step, from_step, path))
         self.hyperparameters.publish_changes(before, self.step)

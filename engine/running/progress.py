@@ -22,15 +22,15 @@ class Speed:
 
     def __init__(self, seconds: float) -> None:
         """seconds: since training began, for this and all other times here."""
-        self._marks = deque([(seconds, 0)])  # times, and what was sampled by then
+        self._marks = deque([(seconds, 0)])  # times, and how many steps had been made by then
 
-    def measure(self, seconds: float, sampled: int) -> float:
-        """The speed, by what has been sampled in all."""
-        self._marks.append((seconds, sampled))
+    def measure(self, seconds: float, steps: int) -> float:
+        """The speed, by all steps so far."""
+        self._marks.append((seconds, steps))
         while len(self._marks) > 2 and self._marks[1][0] <= seconds - SPEED_SECONDS:
             self._marks.popleft()
         began, first = self._marks[0]
-        return (sampled - first) / max(seconds - began, 1e-9)
+        return (steps - first) / max(seconds - began, 1e-9)
 
 
 class ProgressReporter:
@@ -42,7 +42,8 @@ class ProgressReporter:
         self._collector = collector
         self._bus = bus
         self._start = self._last = time.monotonic()
-        self._offsets: dict[str, int] = {}  # by behavior: step minus sampled
+        self._offsets: dict[str, int] = {}  # by behavior: step minus steps to learn from that its agents made here
+        self._sampled_before: dict[str, int] = {}  # by behavior: all steps of its agents before those made here
         self._first_versions: dict[str, int] = {}
         self._episodes: dict[str, EpisodeGroups] = {}
         self._speeds: dict[str, Speed] = {}
@@ -54,10 +55,11 @@ class ProgressReporter:
 
     def add(self, name: str, behavior: Behavior) -> None:
         """Report on this behavior, too, which the collector has by the next call of another method."""
-        self._offsets[name], self._speeds[name] = behavior.learner.step, Speed(self._seconds)
+        self._behaviors[name] = behavior
+        self._offsets[name], self._sampled_before[name] = behavior.learner.step, behavior.learner.num_sampled
+        self._speeds[name] = Speed(self._seconds)
         self._first_versions[name] = behavior.learner.weights.first_version
         self._episodes[name] = EpisodeGroups()
-        self._behaviors[name] = behavior
 
     def publish_due(self) -> None:
         """Publish what is due."""
@@ -90,7 +92,8 @@ class ProgressReporter:
             first_version = behavior.learner.weights.first_version
             if first_version != self._first_versions[name]:
                 self._first_versions[name] = first_version
-                self._offsets[name] = behavior.learner.step - self._num_sampled(name)
+                self._offsets[name] = behavior.learner.step - self._num_learned(name)
+                self._sampled_before[name] = behavior.learner.num_sampled - self._num_sampled(name)
                 self._collector.drain_new_episodes(name)
                 self._episodes[name] = EpisodeGroups()
 
@@ -103,7 +106,7 @@ class ProgressReporter:
             episodes, offset = self._episodes[name], self._offsets[name]
             returns, lengths, ends = self._collector.drain_new_episodes(name)
             episodes.add(returns, lengths, ends * self._behaviors[name].learner.num_ranks + offset)
-            step = self._num_sampled(name) + offset
+            step = self._num_learned(name) + offset
             groups = episodes.take_all(step) if are_cut else episodes.take(step)
             if groups:
                 self._bus.publish(_finished(name, groups))
@@ -112,15 +115,25 @@ class ProgressReporter:
         self._seconds += now - self._last
         self._last = now
         for name, behavior in self._behaviors.items():
-            sampled = self._num_sampled(name)
-            speed = self._speeds[name].measure(self._seconds, sampled)
-            learner = behavior.learner
-            total = self._offsets[name] + sampled
-            self._bus.publish(ProgressReported(name, learner.step, total, speed, learner.num_updates))
+            learner, num_learned = behavior.learner, self._num_learned(name)
+            self._bus.publish(
+                ProgressReported(
+                    behavior=name,
+                    step=learner.step,
+                    sampled=self._sampled_before[name] + self._num_sampled(name),
+                    steps_per_second=self._speeds[name].measure(self._seconds, num_learned),
+                    num_updates=learner.num_updates,
+                    learned=self._offsets[name] + num_learned,
+                )
+            )
             self._warn_of_departures(name, self._collector.num_departed(name))
 
+    def _num_learned(self, name: str) -> int:
+        """Steps to learn from of all ranks, of which each has sampled about as many as this one."""
+        return self._collector.num_learned(name) * self._behaviors[name].learner.num_ranks
+
     def _num_sampled(self, name: str) -> int:
-        """Steps of all ranks, of which each has sampled about as many as this one."""
+        """The same of all steps."""
         return self._collector.num_sampled[name] * self._behaviors[name].learner.num_ranks
 
     def _warn_of_departures(self, name: str, num_agents: int) -> None:

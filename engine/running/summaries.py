@@ -18,6 +18,8 @@ from rl_tui.engine.session.messages import MetricsReported
 from rl_tui.engine.session.returns import RECENT_EPISODES, RecentEpisodes
 from rl_tui.engine.specs import Float32, Int64, Trajectories
 
+UNLEARNED_RETURN = "Environment/Unlearned Cumulative Reward"  # of episodes that another policy played
+UNLEARNED_LENGTH = "Environment/Unlearned Episode Length"
 SHORTEST_SECONDS = 1e-9  # of a clock that did not advance
 
 
@@ -94,15 +96,19 @@ class SummaryReporter:
             self._lessons_version = lessons.version
             self._ranked = RecentEpisodes(num_ignored=self._settings.num_agents)
 
-    def add_block(self, block: Trajectories) -> None:
-        """Count the episodes in a block of experience, and what its environment reported."""
+    def add_block(self, block: Trajectories, learned: Trajectories | None) -> None:
+        """Count the episodes in a block of experience, and what its environment reported. learned: its
+        `learned_part`."""
         if block.group_rewards is not None and not self._has_group_rewards:
             self._has_group_rewards = True
             text = "the rewards of its groups are added to those of their agents"
             self._bus.log("info", self._settings.behavior, text)
         self.add_episodes(block.episode_returns, block.episode_lengths)
         if self._settings.config.summary_freq != OFF:  # else nothing would ever flush them
-            self.statistics.add_actions(block)
+            if learned is not None:
+                self.statistics.add_actions(learned)
+            self.statistics.add_samples({UNLEARNED_RETURN: block.unlearned_returns.tolist()})
+            self.statistics.add_samples({UNLEARNED_LENGTH: block.unlearned_lengths.tolist()})
             self.statistics.add_reported(self._reported.admit(block.statistics))
         self.statistics.add_measured(self._reported.measured(block.measured))
 

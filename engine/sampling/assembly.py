@@ -22,9 +22,11 @@ from rl_tui.engine.experience import (
     used_columns,
     values_of,
 )
+from rl_tui.engine.sampling.finished_episodes import Episodes, FinishedEpisodes
 from rl_tui.engine.sampling.slots import ACTIVE, NO_AGENT, VACANT, Slots
 from rl_tui.engine.specs import (
     CUT,
+    LEARNING,
     TERMINATED,
     TRUNCATED,
     BehaviorSpec,
@@ -89,20 +91,26 @@ class Assembly:
         self._columns = self._new_columns()
         self._has_optional = False  # columns that may be absent
         self._num_steps = 0  # calls of `act`
-        self._num_acted = 0  # actions chosen in all of them
+        self.num_sampled = 0  # actions chosen in all of them
+        self.num_learned = 0  # those that the policy that learns chose
         self._bind()
         self._last_rows: Int64 = np.zeros(1, np.int64)  # of slot, where its last action is
         self._returns: NDArray[np.float64] = np.zeros(1)  # of slot, as the next two
         self._episode_begun: Int64 = np.zeros(1, np.int64)  # rows of the slot that had been written then
         self._begin_versions: Int64 = np.zeros(1, np.int64)  # of the policy that began its segment
+        self._policies: Int64 = np.zeros(1, np.int64)  # of slot, which policy chose its last action
+        self._policy_begun: Int64 = np.zeros(
+            1, np.int64
+        )  # rows of the slot that had been written when that one took over
+        self._has_policies = False  # besides the one that learns
         self._segments: list[_Segments] = []
-        self._episodes: list[tuple[NDArray[np.float64], Int64]] = []
-        self._new_episodes: list[tuple[NDArray[np.float64], Int64, Int64]] = []
+        self._episodes = FinishedEpisodes()
         self._measured: dict[str, tuple[float, int]] = {}
         self._statistics: dict[str, GatheredStatistic] = {}
         self._version = 0
         self._oldest_version = _NO_VERSION
         self.num_complete = 0  # rows of whole segments that `drain` would give
+        self.num_complete_learned = 0  # those that are learned from
 
     @property
     def is_full(self) -> bool:
@@ -111,8 +119,11 @@ class Assembly:
 
     @property
     def num_held(self) -> int:
-        """Rows that were written and not yet drained."""
-        return int((self._slots.written - self._slots.emitted).sum())
+        """Rows that were written and not yet drained, and are learned from."""
+        if not self._has_policies:
+            return int((self._slots.written - self._slots.emitted).sum())
+        unfinished = (self._slots.written - self._slots.begun)[self._policies == LEARNING]
+        return self.num_complete_learned + int(unfinished.sum())
 
     @property
     def num_departed(self) -> int:
@@ -140,12 +151,16 @@ class Assembly:
         acted = (self._slots.written[slots] > self._slots.begun[slots]).nonzero()[0]
         slots = slots[acted]
         self._credit(slots, terminals, acted)
-        episodes = self._returns[slots], self._slots.written[slots] - self._episode_begun[slots]
-        self._episodes.append(episodes)
-        self._new_episodes.append((*episodes, np.full(len(slots), self._num_acted)))
+        self._end_episodes(slots)
         endings = np.where(terminals.truncated[acted], TRUNCATED, TERMINATED)
         self._complete(slots, endings, terminals.observations, acted)
         self._clear(slots)
+
+    def _end_episodes(self, slots: Int64) -> None:
+        """Keep the returns and lengths of the episodes in these slots."""
+        lengths = self._slots.written[slots] - self._episode_begun[slots]
+        episodes = Episodes(self._returns[slots], lengths, np.full(len(slots), self.num_learned))
+        self._episodes.add(episodes, self._policies[slots] == LEARNING if self._has_policies else None)
 
     def abandon(self, agent_ids: Int64) -> None:
         """The episodes of these agents are over, and what followed their last actions is not known.
@@ -207,6 +222,10 @@ class Assembly:
     def act(self, decisions: DecisionSteps, choice: Choice) -> None:
         """Write the rows of these decisions: what was observed, remembered and chosen."""
         slots = self._slots_of(decisions.agent_ids)
+        if self._has_policies or choice.policies is not None:
+            self._follow_policies(slots, decisions, choice.policies)
+        else:
+            self.num_learned += len(slots)
         written = self._slots.written[slots]
         rows = self._slots.rows(slots, written)
         for target, observation in zip(self._observation_arrays, decisions.observations, strict=True):
@@ -219,7 +238,7 @@ class Assembly:
             if "group_ids" in self._columns:
                 self._column(_STEP_NUMBERS)[rows] = self._num_steps
         self._num_steps += 1
-        self._num_acted += len(decisions.agent_ids)
+        self.num_sampled += len(slots)
         if self._has_memory:
             assert choice.memories is not None
             self._columns["memories"][rows] = self._memories[slots]
@@ -227,19 +246,29 @@ class Assembly:
         self._slots.written[slots] = written + _ONE
         self._last_rows[slots] = rows
 
+    def _follow_policies(self, slots: Int64, decisions: DecisionSteps, policies: Int64 | None) -> None:
+        """Cut the segments of agents for which another policy acts from now on. policies: None: the one that learns."""
+        self._has_policies = True
+        acting = np.zeros_like(slots) if policies is None else policies
+        self.num_learned += int(np.count_nonzero(acting == LEARNING))
+        changed = (self._policies[slots] != acting).nonzero()[0]
+        taken = slots[changed]
+        unfinished = changed[self._slots.written[taken] > self._slots.begun[taken]]
+        if len(unfinished):
+            cut = np.full(len(unfinished), CUT)
+            self._complete(slots[unfinished], cut, decisions.observations, unfinished, decisions)
+        self._policies[taken] = acting[changed]
+        self._policy_begun[taken] = self._slots.written[taken]
+
     def mark_silent(self) -> None:
         """Agents that chose no action since the last call may have left: until they appear again, newcomers may
         take their slots where there is no other room; after ten calls they have left. Call it between `act` and the
         next step."""
         self._clear(self._slots.mark_silent())
 
-    def drain_new_episodes(self) -> tuple[NDArray[np.float64], Int64, Int64]:
-        """Of the episodes that ended since the last call, for display: returns, lengths, and how many actions had
-        been chosen in all when each ended. `drain` gives the first two as well."""
-        new, self._new_episodes = self._new_episodes, []
-        returns = np.concatenate([np.empty(0), *(r for r, _, _ in new)])
-        lengths, ends = (np.concatenate([np.empty(0, np.int64), *(each[at] for each in new)]) for at in (1, 2))
-        return returns, lengths, ends
+    def drain_new_episodes(self) -> Episodes:
+        """Of the policy that learns, those that ended since the last call, for display; `drain` has them as well."""
+        return self._episodes.pop_new()
 
     def drain(self) -> Trajectories:
         """Every whole segment, packed by agent and in time order; at least one row must be complete."""
@@ -248,25 +277,31 @@ class Assembly:
         order = slots.argsort(kind="stable")  # segments were added in time order
         rows = self._slots.whole_rows()
         columns = {name: column.take(rows, axis=0) for name, column in self._columns.items()}
-        returns = [r for r, _ in self._episodes]
-        episode_lengths = [n for _, n in self._episodes]
         values: dict[str, Any] = {column.name: columns.get(column.name) for column in _TRAJECTORIES}
         block = Trajectories(
             observations=tuple([columns[f"observation.{i}"] for i in range(len(self._spec.observations))]),
             next_observations=tuple([o[order] for o in join_observations(s.next_observations for s in segments)]),
-            episode_returns=np.concatenate([np.empty(0), *returns]).astype(np.float32),
-            episode_lengths=np.concatenate([np.empty(0, np.int64), *episode_lengths]),
             policy_version=self._oldest_version,
             measured=self._measured,
             statistics=self._statistics,
-            departed=self._slots.pop_departed(),
+            departed=self._pop_departed(),
             **values,
             **self._fields(order),
+            **self._episodes.pop(),
         )
         self._slots.emitted[:] = self._slots.begun
-        self._segments, self._episodes, self._measured, self._statistics = [], [], {}, {}
-        self.num_complete, self._oldest_version = 0, _NO_VERSION
+        self._segments, self._measured, self._statistics = [], {}, {}
+        self.num_complete = self.num_complete_learned = 0
+        self._oldest_version = _NO_VERSION
         return block
+
+    def _pop_departed(self) -> Int64:
+        departed = self._slots.pop_departed()
+        if not self._has_policies:
+            return departed
+        handed_over = (self._policies != LEARNING) & (self._policy_begun >= self._slots.emitted)
+        handed_over &= self._slots.state != VACANT
+        return np.concatenate([departed, self._slots.agent_ids[handed_over]])
 
     def _fields(self, order: Int64) -> dict[str, Any]:
         """SEGMENT_FIELDS of all whole segments, in that order."""
@@ -309,20 +344,26 @@ class Assembly:
         begun = self._slots.begun[slots]
         lengths = self._slots.written[slots] - begun
         self._slots.begun[slots] = self._slots.written[slots]
-        self._oldest_version = min(self._oldest_version, int(self._begin_versions[slots].min(initial=_NO_VERSION)))
-        self._begin_versions[slots] = self._version
         fields: dict[str, NDArray[Any]] = {
             "lengths": lengths,
             "begins": begun == self._episode_begun[slots],
             "endings": endings,
             "agent_ids": self._slots.agent_ids[slots],
         }
+        versions, num_learned = self._begin_versions[slots], int(lengths.sum())
+        self.num_complete += num_learned
+        if self._has_policies:
+            fields["begins"] |= begun == self._policy_begun[slots]
+            fields["is_learned"] = is_learned = self._policies[slots] == LEARNING
+            versions, num_learned = versions[is_learned], int(lengths[is_learned].sum())
+        self.num_complete_learned += num_learned
+        self._oldest_version = min(self._oldest_version, int(versions.min(initial=_NO_VERSION)))
+        self._begin_versions[slots] = self._version
         for column in self._following if decisions is not None else ():
             if (value := getattr(decisions, column.name)) is not None:
                 fields[f"next_{column.name}"] = value.take(rows, axis=0)
         copied = tuple([o.take(rows, axis=0) for o in observations])  # the environment may reuse its arrays
         self._segments.append(_Segments(slots, copied, fields))
-        self.num_complete += int(lengths.sum())
 
     def _slots_of(self, agent_ids: Int64) -> Int64:
         """The slots of these agents; an environment whose population is unchanged returns the same array of ids."""
@@ -345,6 +386,7 @@ class Assembly:
             self._last_rows = _longer(self._last_rows, added)
             self._episode_begun = _longer(self._episode_begun, added)
             self._begin_versions = _longer(self._begin_versions, added)
+            self._policies, self._policy_begun = _longer(self._policies, added), _longer(self._policy_begun, added)
         self._clear(released)
         self._begin_versions[released] = self._begin_versions[slots] = self._version
         return slots

@@ -8,11 +8,11 @@ from time import perf_counter
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.experience import join_decisions
 from rl_tui.engine.sampling.assembly import Assembly
+from rl_tui.engine.sampling.finished_episodes import Episodes
 from rl_tui.engine.sampling.parameters import ParameterValues
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.numbering import ids_of_instance
@@ -54,7 +54,6 @@ class Collector:
         self._waiting: dict[str, list[tuple[int, DecisionSteps]]] = {}
         self._received: set[int] = set()
         self._joined: dict[str, tuple[list[Int64], Int64]] = {}  # the last ids of a behavior, and their concatenation
-        self.num_sampled: dict[str, int] = {}  # actions chosen, by behavior
         self.environment_seconds = 0.0
         self.inference_seconds = 0.0
         for name, policy in policies.items():
@@ -65,7 +64,6 @@ class Collector:
         self._assemblies[name] = Assembly(self._pool.specs[name], horizon, policy.memory_size)
         self._assemblies[name].set_version(policy.version)
         self._waiting[name] = []
-        self.num_sampled[name] = 0
 
     def receive(self, timeout: float) -> bool:
         """Handle the steps of every instance that is ready; whether any was within `timeout` seconds."""
@@ -112,16 +110,25 @@ class Collector:
             assembly.abandon(ids_of_instance(assembly.agents, instance, self._pool.num_instances))
 
     def is_due(self, behavior: str, num_rows: int) -> bool:
-        """Whether a block of at least `num_rows` is complete, or the columns are full."""
+        """Whether a block with at least `num_rows` to learn from is complete, or the columns are full."""
         assembly = self._assemblies[behavior]
-        return assembly.num_complete >= num_rows or (assembly.num_complete > 0 and assembly.is_full)
+        return assembly.num_complete_learned >= num_rows or (assembly.num_complete > 0 and assembly.is_full)
 
     def drain(self, behavior: str) -> Trajectories:
         """The block that is due."""
         return self._assemblies[behavior].drain()
 
+    @property
+    def num_sampled(self) -> dict[str, int]:
+        """Actions chosen, by behavior."""
+        return {name: assembly.num_sampled for name, assembly in self._assemblies.items()}
+
+    def num_learned(self, behavior: str) -> int:
+        """Actions that the policy that learns has chosen."""
+        return self._assemblies[behavior].num_learned
+
     def num_held(self, behavior: str) -> int:
-        """Rows that were written and not yet drained, including those of unfinished segments."""
+        """Rows to learn from that were written and not yet drained, including those of unfinished segments."""
         return self._assemblies[behavior].num_held
 
     def num_departed(self, behavior: str) -> int:
@@ -132,8 +139,8 @@ class Collector:
         """From now on, cut segments where their agents are next observed, or again at the horizon."""
         self._assemblies[behavior].cut(at_once)
 
-    def drain_new_episodes(self, behavior: str) -> tuple[NDArray[np.float64], Int64, Int64]:
-        """Of the episodes that ended since the last call: returns, lengths, and `num_sampled` when each ended."""
+    def drain_new_episodes(self, behavior: str) -> Episodes:
+        """The episodes of the policy that learns that ended since the last call."""
         return self._assemblies[behavior].drain_new_episodes()
 
     def load(self, behavior: str, weights: Weights) -> None:
@@ -164,7 +171,6 @@ class Collector:
         choice = self._policies[name].act(decisions, self._assemblies[name].memories(decisions))
         self.inference_seconds += perf_counter() - start
         self._assemblies[name].act(decisions, choice)
-        self.num_sampled[name] += len(decisions.agent_ids)
         if len(waiting) == 1:
             chosen[waiting[0][0]][name] = choice.actions
             return

@@ -44,7 +44,8 @@ class BehaviorView:
     has_started: bool = False  # in the newest process of the run
     step: int = 0
     first_step: int = 0  # where it stood when the run began or was resumed
-    sampled: int = 0
+    sampled: int = 0  # steps of its agents
+    learned: int = 0  # those of them that are or will be learned from
     max_steps: int = 0
     num_agents: int = 0
     num_parameters: int = 0
@@ -139,7 +140,7 @@ class BehaviorView:
 
     def rewind(self, step: int) -> None:
         """Forget what was learned beyond `step`, with its marks, which would be misplaced in the curve that follows."""
-        self.step = self.sampled = step
+        self.step = self.sampled = self.learned = step
         self.recent, self.recent_lengths, self.histogram = RecentEpisodes(), RecentEpisodes(), None
         self.evaluations = [evaluation for evaluation in self.evaluations if evaluation.step <= step]
         self.best_evaluations = [evaluation for evaluation in self.best_evaluations if evaluation.step <= step]

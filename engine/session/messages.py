@@ -89,13 +89,23 @@ class BehaviorStateChanged:
 
 @dataclass(frozen=True, slots=True)
 class ProgressReported:
-    """A few times a second while a behavior trains. step: of the learner; sampled: of the agents."""
+    """A few times a second while a behavior trains.
+
+    step: of the learner. sampled: steps that the agents have made. learned: those of them that are or will be learned
+    from, to which the learner's step comes when it has all; None in logs of versions that learned from every step.
+    """
 
     behavior: str
     step: int
     sampled: int
     steps_per_second: float
     num_updates: int
+    learned: int | None = None
+
+    @property
+    def num_learned(self) -> int:
+        """Steps of the agents that are or will be learned from."""
+        return self.sampled if self.learned is None else self.learned
 
 
 @dataclass(frozen=True, slots=True)

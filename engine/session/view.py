@@ -247,7 +247,7 @@ def _behavior_state(view: RunView, behavior: BehaviorView, event: BehaviorStateC
 def _progress(_view: RunView, behavior: BehaviorView, event: ProgressReported, _: float) -> None:
     if event.sampled != behavior.sampled:
         behavior.silent_since = None
-    behavior.step, behavior.sampled = event.step, event.sampled
+    behavior.step, behavior.sampled, behavior.learned = event.step, event.sampled, event.num_learned
     behavior.num_updates = event.num_updates
     if behavior.state in ("starting", "training"):  # the last report of one that is over comes after its end
         behavior.steps_per_second = behavior.reported_steps_per_second = event.steps_per_second

@@ -175,7 +175,8 @@ def test_what_is_off_does_not_happen_not_even_at_the_end(tmp_path: Path) -> None
 def test_returns_are_not_kept_for_summaries_that_never_come() -> None:
     settings = LearnerSettings("Walker", BehaviorConfig.model_validate(behavior(summary_freq=OFF)), True, 0.0)
     reporter = SummaryReporter(settings, EventBus())
-    reporter.add_block(block(3, 2.0))
+    episode = block(3, 2.0)
+    reporter.add_block(episode, episode)
     assert len(reporter.statistics.flush().returns) == 0
     assert reporter.mean_return == 6.0, "checkpoints are still ranked"
 

@@ -58,6 +58,7 @@ class Segment:
     following: list[np.ndarray]
     begins: bool
     next_mask: np.ndarray = field(default_factory=NO_MASK.copy)
+    policy: int = 0
 
 
 @dataclass
@@ -73,6 +74,14 @@ class Track:
     whole: list[Segment] = field(default_factory=list)
     episode: list[float] = field(default_factory=list)
     memory: np.ndarray | None = None  # None where an episode begins
+    policy: int = 0  # that chose the last action
+    begins: bool = True  # the next segment does: another episode, or another policy in it
+
+    def end_segment(self, ending: Ending, following: list[np.ndarray], *next_mask: np.ndarray) -> None:
+        """What is open is whole."""
+        begins = self.num_segments == 0 or self.begins
+        self.whole.append(Segment(self.open, ending, following, begins, *next_mask, policy=self.policy))
+        self.open, self.num_segments, self.begins = [], self.num_segments + 1, False
 
 
 class World:
@@ -86,12 +95,17 @@ class World:
         masked: bool = True,
         memory_size: int = 0,
         grouped: bool = False,
+        many_policies: bool = False,
     ):
         self.random = np.random.default_rng(seed)
         self.horizon = horizon
         self.num_agents = num_agents
         self.masked = masked
         self.grouped = grouped
+        self.many_policies = many_policies
+        self.handed_over: set[int] = set()  # agents for which a policy acts that does not learn, since the last drain
+        self.num_learned = 0
+        self.unlearned: list[tuple[float, int]] = []
         self.memory_size = memory_size
         self.assembly = Assembly(SPEC, horizon, memory_size)
         self.tracks: dict[int, Track] = {}
@@ -152,11 +166,12 @@ class World:
                 continue
             self._credit(track, rewards[row], group_rewards, row)
             ended = Ending.TRUNCATED if truncated[row] else Ending.TERMINATED
-            track.whole.append(Segment(track.open, ended, [o[row].copy() for o in final], track.num_segments == 0))
+            track.end_segment(ended, [o[row].copy() for o in final])
             episode = sum(track.episode), len(track.episode)
-            self.episodes.append(episode)
-            self.fresh.append((*episode, self.num_acted))
-            track.open, track.episode, track.is_waiting_for_outcome, track.num_segments = [], [], False, 0
+            (self.unlearned if track.policy else self.episodes).append(episode)
+            if not track.policy:
+                self.fresh.append((*episode, self.num_learned))
+            track.episode, track.is_waiting_for_outcome, track.num_segments = [], False, 0
         self.assembly.end(TerminalSteps(ids, final, rewards, truncated, group_rewards=group_rewards))
         self._follow_departures()
         for observation in final:
@@ -177,8 +192,7 @@ class World:
             dropped = track.open.pop()
             self.num_rows -= 1
             if track.open:
-                begins = track.num_segments == 0
-                track.whole.append(Segment(track.open, Ending.TRUNCATED, dropped.observations, begins))
+                track.end_segment(Ending.TRUNCATED, dropped.observations)
             elif not track.whole:
                 self.departed.append(agent)
             elif track.whole[-1].ending == Ending.CUT:
@@ -225,9 +239,7 @@ class World:
             if len(track.open) == self.horizon:
                 allowed = NO_MASK if mask is None else mask[row].copy()
                 seen = [o[row].copy() for o in decisions.observations]
-                track.whole.append(Segment(track.open, Ending.CUT, seen, track.num_segments == 0, allowed))
-                track.open = []
-                track.num_segments += 1
+                track.end_segment(Ending.CUT, seen, allowed)
         self.assembly.observe(decisions)
         self._follow_departures()
         return decisions
@@ -239,7 +251,9 @@ class World:
         continuous = self.unique(count, actions.continuous)
         discrete = self.random.integers(0, 2, (count, len(actions.branches)))
         after = self.unique(count, self.memory_size) if self.memory_size else None
-        choice = Choice(Actions(continuous / 7, discrete), continuous, self.unique(count, actions.num_columns), after)
+        policies = self._policies(decisions)
+        log_probs = self.unique(count, actions.num_columns)
+        choice = Choice(Actions(continuous / 7, discrete), continuous, log_probs, after, policies)
         before = self.assembly.memories(decisions)
         assert (before is None) == (after is None)
         for row, agent in enumerate(decisions.agent_ids):
@@ -250,6 +264,7 @@ class World:
             if before is not None and after is not None:
                 np.testing.assert_array_equal(before[row], memory)
                 track.memory = after[row].copy()
+            self._take_over(int(agent), 0 if policies is None else int(policies[row]), seen, mask)
             chosen = continuous[row], discrete[row], choice.log_probs[row]
             group = -1 if decisions.group_ids is None else int(decisions.group_ids[row])
             team = 0 if decisions.team_ids is None else int(decisions.team_ids[row])
@@ -261,6 +276,25 @@ class World:
             if reused is not None:
                 reused[:] = -1
         self.num_rows += count
+
+    def _policies(self, decisions: DecisionSteps) -> np.ndarray | None:
+        """Which policy acts: mostly the one that acted before."""
+        if not self.many_policies or self.random.random() < 0.1:
+            return None
+        before = [self.tracks[int(agent)].policy for agent in decisions.agent_ids]
+        changes = self.random.random(len(before)) < 0.2
+        return np.where(changes, self.random.integers(0, 3, len(before)), before).astype(np.int64)
+
+    def _take_over(self, agent: int, policy: int, seen: list[np.ndarray], mask: np.ndarray) -> None:
+        track = self.tracks[agent]
+        if policy != track.policy:
+            if policy and (track.open or track.num_segments):
+                self.handed_over.add(agent)
+            if track.open:
+                track.end_segment(Ending.CUT, seen, mask)
+            track.begins = True
+        track.policy = policy
+        self.num_learned += policy == 0
 
     def _fresh_id(self) -> int:
         """Usually an agent that was never seen."""
@@ -290,15 +324,24 @@ class World:
         expected = {agent: track.whole for agent, track in self.tracks.items() if track.whole}
         segments = [segment for whole in expected.values() for segment in whole]
         assert self.assembly.num_complete == sum(len(segment.rows) for segment in segments)
+        learned = sum(len(segment.rows) for segment in segments if segment.policy == 0)
+        assert self.assembly.num_complete_learned == learned
+        unfinished = sum(len(track.open) for track in self.tracks.values() if track.policy == 0)
+        assert self.assembly.num_held == learned + unfinished
         if not segments:
             return
         block = self.assembly.drain()
         check_block(block, expected, self.has_mask, self.horizon)
         assert (block.group_ids is not None) == self.has_groups
         assert list(zip(block.episode_returns, block.episode_lengths, strict=True)) == self.episodes
-        assert sorted(block.departed.tolist()) == sorted(a for a in self.departed if not self.tracks[a].is_present)
+        assert list(zip(block.unlearned_returns, block.unlearned_lengths, strict=True)) == self.unlearned
+        present = {agent for agent, track in self.tracks.items() if track.is_present}
+        absent, playing = set(block.departed.tolist()) - present, set(block.departed.tolist()) & present
+        assert sorted(absent) == sorted(set(self.departed) - present)
+        unlearned = {agent for agent in present if self.tracks[agent].policy}
+        assert self.handed_over & unlearned <= playing <= unlearned
         self.num_rows -= block.num_rows
-        self.episodes, self.departed = [], []
+        self.episodes, self.unlearned, self.departed, self.handed_over = [], [], [], set()
         for track in self.tracks.values():
             track.whole = []
         assert self.assembly.num_complete == 0
@@ -323,10 +366,11 @@ def check_block(block: Trajectories, expected: dict[int, list[Segment]], has_mas
     for index, length in enumerate(block.lengths):
         segment = left[int(block.agent_ids[index])].pop(0)
         check_segment(block, index, slice(start, start + length), segment)
-        versions += [row.version for row in segment.rows]
+        versions += [row.version for row in segment.rows if segment.policy == 0]
         start += length
     assert not any(left.values()), "some segments are missing"
-    assert block.policy_version == min(versions)
+    if versions:
+        assert block.policy_version == min(versions)
     assert [o.dtype for o in block.observations] == [o.dtype for o in block.next_observations]
     assert [o.dtype for o in block.observations] == [np.float32, np.float32, np.uint8]
     assert {c.dtype for c in (block.continuous_actions, block.log_probs, block.rewards)} == {np.dtype(np.float32)}
@@ -339,6 +383,7 @@ def check_segment(block: Trajectories, index: int, rows: slice, segment: Segment
     assert rows.stop - rows.start == len(segment.rows)
     assert block.endings[index] == segment.ending
     assert block.begins[index] == segment.begins
+    assert (block.is_learned is None or bool(block.is_learned[index])) == (segment.policy == 0)
     allowed = NO_MASK if block.next_action_mask is None else block.next_action_mask[index]
     assert allowed.tolist() == segment.next_mask.tolist()
     for column in range(len(SPEC.observations)):
@@ -372,11 +417,19 @@ def check_segment(block: Trajectories, index: int, rows: slice, segment: Segment
     masked=st.booleans(),
     memory_size=st.sampled_from([0, 2]),
     grouped=st.booleans(),
+    many_policies=st.booleans(),
 )
 def test_every_transition_of_a_random_world_comes_out_once(
-    seed: int, horizon: int, num_agents: int, num_steps: int, masked: bool, memory_size: int, grouped: bool
+    seed: int,
+    horizon: int,
+    num_agents: int,
+    num_steps: int,
+    masked: bool,
+    memory_size: int,
+    grouped: bool,
+    many_policies: bool,
 ) -> None:
-    world = World(seed, horizon, num_agents, masked, memory_size, grouped)
+    world = World(seed, horizon, num_agents, masked, memory_size, grouped, many_policies)
     for _ in range(num_steps):
         world.step()
         if world.random.random() < 0.1:

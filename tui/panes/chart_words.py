@@ -182,7 +182,7 @@ def empty_words(frame: Frame, metrics: Sequence[str]) -> list[Span]:
     if behavior is None or behavior.state == "starting":
         is_absent = behavior is not None and view.is_absent(behavior)
         return [Span("not in the environment yet" if is_absent else "starting the environments", "wait")]
-    steps = max(behavior.sampled, behavior.step)
+    steps = max(behavior.learned, behavior.step)
     rate = f" at {count(behavior.steps_per_second)} steps/s" if behavior.steps_per_second else ""
     since = f", {duration(frame.time - view.started_at)} after the start" if view.started_at else ""
     words = [Span("waiting for the first episode", "wait"), Span(f"{count(steps)} steps collected{rate}{since}", "dim")]

@@ -239,6 +239,7 @@ def setup_pairs(behavior: BehaviorView) -> list[Pair]:
         ("agents", count(behavior.num_agents)),
         ("parameters", count(behavior.num_parameters)),
         ("sampled", count(behavior.sampled)),
+        *([("learned", count(behavior.learned))] if behavior.learned != behavior.sampled else []),
         ("threaded", "yes" if behavior.threaded else "no"),
     ]
 

@@ -61,10 +61,12 @@ class Parts:
                 blocks.clear()
             self._newest = [replace(block, is_ready=False) if block.is_spent else None for block in newest]
         num_rows = sum(block.num_rows for blocks in taken for block in blocks)
+        num_sampled = sum(block.num_sampled for blocks in taken for block in blocks)
         others = [block for blocks in taken[1:] for block in blocks]
         return Advance(
             behavior=name,
             num_rows=num_rows,
+            num_sampled=num_sampled,
             step=step + num_rows,
             updates=updates,
             has_all_parts=is_whole,

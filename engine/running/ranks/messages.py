@@ -44,6 +44,7 @@ class Restored:
 class Block:
     """Experience that a rank has collected of a behavior.
 
+    num_rows: that are learned from. num_sampled: with those that are not.
     first_version: of the weights since the last roll back: what was collected with older ones counts no more. returns,
     lengths: of the episodes that ended in it. is_ready: the trainer has this rank's part of an update.
     is_spent: this rank has collected its part of max_steps.
@@ -51,6 +52,7 @@ class Block:
 
     behavior: str
     num_rows: int
+    num_sampled: int
     first_version: int
     returns: tuple[float, ...] = ()
     lengths: tuple[int, ...] = ()
@@ -81,12 +83,13 @@ class Report:
 class Advance:
     """Count these rows of all ranks, and learn from them if `updates`.
 
-    step: of the behavior afterwards. has_all_parts: every rank has its part, and goes on. returns, lengths: of the
-    episodes that ended on other ranks.
+    num_sampled: with those that are not learned from. step: of the behavior afterwards. has_all_parts: every rank has
+    its part, and goes on. returns, lengths: of the episodes that ended on other ranks.
     """
 
     behavior: str
     num_rows: int
+    num_sampled: int
     step: int
     updates: bool
     has_all_parts: bool

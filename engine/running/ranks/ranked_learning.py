@@ -104,7 +104,7 @@ class RankedLearning:
         behavior = self.runner.behaviors[name]
         learner = behavior.learner
         if learner.is_over or name in self._beyond:
-            learner.steps_left.skip(block.num_rows)
+            learner.steps_left.skip(block.num_learned)
             return
         if not behavior.add(block):
             return
@@ -112,7 +112,8 @@ class RankedLearning:
             raise SyncError(str(learner.failure))
         own = Block(
             behavior=name,
-            num_rows=block.num_rows,
+            num_rows=block.num_learned,
+            num_sampled=block.num_rows,
             first_version=learner.weights.first_version,
             returns=tuple(block.episode_returns.tolist()),
             lengths=tuple(block.episode_lengths.tolist()),
@@ -157,7 +158,7 @@ class RankedLearning:
         if self._leads:
             behavior.learner.add_episodes(turn.returns, turn.lengths)
             self._lessons.add_returns(turn.behavior, turn.returns)
-        behavior.advance(turn.num_rows, turn.updates, self._should_continue)
+        behavior.advance(turn.num_rows, turn.num_sampled, turn.updates, self._should_continue)
         if turn.updates:
             self._agreement.note_heard()
         failure = behavior.learner.failure

@@ -124,6 +124,7 @@ class BehaviorHistory:
     is_training: bool = False
     step: int = 0
     sampled: int = 0
+    learned: int = 0
     num_updates: int = 0
     num_summaries: int = 0
     summary_step: int = 0
@@ -158,7 +159,7 @@ class BehaviorHistory:
     @property
     def is_filling_replay(self) -> bool:
         """Whether its replay buffer may not be full yet."""
-        return self.started is not None and self.sampled < self.started.step + self.started.replay_steps
+        return self.started is not None and self.learned < self.started.step + self.started.replay_steps
 
     @property
     def num_agents(self) -> int:
@@ -176,13 +177,13 @@ class BehaviorHistory:
         match event:
             case BehaviorStarted():
                 self.started = event
-                self.step = self.sampled = event.step
+                self.step = self.sampled = self.learned = event.step
                 self.lowest_return = min(event.earlier_returns, default=math.inf)
                 self.highest_return = max(event.earlier_returns, default=-math.inf)
             case HyperparametersReported():
                 self.hyperparameters = event.values
             case BehaviorRolledBack():
-                self.step = self.sampled = event.step
+                self.step = self.sampled = self.learned = event.step
             case BehaviorStateChanged():
                 self.is_training = event.state == "training"
                 self.advanced_at = self.seconds  # it was paused, or starts
@@ -210,4 +211,5 @@ class BehaviorHistory:
         has_advanced = (event.step, event.sampled, event.num_updates) != (self.step, self.sampled, self.num_updates)
         if has_advanced:
             self.advanced_at = self.seconds
-        self.step, self.sampled, self.num_updates = event.step, event.sampled, event.num_updates
+        self.step, self.sampled, self.learned = event.step, event.sampled, event.num_learned
+        self.num_updates = event.num_updates

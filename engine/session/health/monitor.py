@@ -165,7 +165,7 @@ class HealthMonitor:
     def _moment(self) -> Moment:
         histories = [behavior.history for behavior in self._behaviors.values()]
         return Moment(
-            self._now, sum(each.sampled for each in histories), any(each.is_filling_replay for each in histories)
+            self._now, sum(each.learned for each in histories), any(each.is_filling_replay for each in histories)
         )
 
     def _judge(self, event: Event) -> list[Change]:

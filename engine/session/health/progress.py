@@ -27,13 +27,13 @@ class NoEpisodes:
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge by the steps since the last end, with more patience after longer episodes."""
         if self._ended_at is None:
-            self._ended_at = history.sampled
+            self._ended_at = history.learned
         if isinstance(event, EpisodesFinished):
             self._longest, self._ended_at = max(self._longest, event.step - self._ended_at), event.step
             return "fine"
         if not history.is_training:
             return "fine"
-        quiet = history.sampled - self._ended_at
+        quiet = history.learned - self._ended_at
         if isinstance(event, ProgressReported) and quiet >= max(_long_wait(history), 3 * self._longest):
             text = f"no episode has ended in {short_count(quiet)} steps"
             return Finding(text, f"check that the environment ends its episodes, or {_time_limit(history)}")
@@ -51,15 +51,15 @@ class RareEpisodes:
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge the first steps of a training by how many episodes have ended, and later ones only if that is fine."""
         if self._began_at is None:
-            self._began_at = history.sampled
-            self._is_first = history.sampled == 0
+            self._began_at = history.learned
+            self._is_first = history.learned == 0
         if isinstance(event, EpisodesFinished):
             self._count += event.count
-        steps = history.sampled - self._began_at
+        steps = history.learned - self._began_at
         if not history.is_training or not isinstance(event, ProgressReported) or steps < _long_wait(history):
             return None
         count, is_first = self._count, self._is_first
-        self._began_at, self._is_first, self._count = history.sampled, False, 0
+        self._began_at, self._is_first, self._count = history.learned, False, 0
         if count * LONG_EPISODE >= steps:
             return "fine"
         if not is_first or count == 0:  # for none at all there is a warning of its own

@@ -35,14 +35,14 @@ class SameReturns:
         Those before a resume or a roll back have shown, too, whether returns differ.
         """
         if self._began_at is None or isinstance(event, LessonChanged):
-            self._began_at, self._count = history.sampled, 0
+            self._began_at, self._count = history.learned, 0
         if isinstance(event, EpisodesFinished):
             self._count += event.count
         if history.has_differing_returns or history.is_solved:
             return "fine"
         if not isinstance(event, ProgressReported) or not history.is_training or self._count < FIRST_EPISODES:
             return None
-        if history.sampled - self._began_at < max(LONG_WAIT, STEPS_OF_AGENT * history.num_agents):
+        if history.learned - self._began_at < max(LONG_WAIT, STEPS_OF_AGENT * history.num_agents):
             return None
         return Finding(
             f"every episode so far returned {history.highest_return:.4g}",
@@ -63,7 +63,7 @@ class NoImprovement:
         In a later lesson neither: one that has learned to pass a lesson may be good from its first episodes on.
         """
         if self._began_at is None:
-            self._began_at = history.sampled
+            self._began_at = history.learned
         if isinstance(event, LessonChanged):
             self._is_in_first_lesson = False
             return "fine"
@@ -75,7 +75,7 @@ class NoImprovement:
             return None
         if returns.improvement > CLEAR or returns.gain > 0 or history.is_solved:
             return "fine"
-        steps = history.sampled - self._began_at
+        steps = history.learned - self._began_at
         if steps < _patience(history) or returns.improvement > BY_CHANCE:
             return None
         return Finding(
