@@ -90,7 +90,7 @@ def histogram(values: NDArray[np.floating[Any]]) -> Histogram | None:
     values = values[np.isfinite(values)]
     if not len(values):
         return None
-    counts, edges = np.histogram(values, HISTOGRAM_BINS)
+    counts, edges = np.histogram(values.astype(np.float64), HISTOGRAM_BINS, _range(values))
     return Histogram(
         minimum=float(values.min()),
         maximum=float(values.max()),
@@ -100,3 +100,10 @@ def histogram(values: NDArray[np.floating[Any]]) -> Histogram | None:
         limits=tuple(float(edge) for edge in edges[1:]),
         counts=tuple(float(count) for count in counts),
     )
+
+
+def _range(values: NDArray[np.floating[Any]]) -> tuple[float, float]:
+    """The range of bins; wider than that of the values where these are too close for bins of different limits."""
+    low, high = float(values.min()), float(values.max())
+    least = HISTOGRAM_BINS * float(np.spacing(max(abs(low), abs(high))))
+    return (low, high) if high - low > least else (low - max(0.5, least), high + max(0.5, least))

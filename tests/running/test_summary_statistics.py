@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 import numpy as np
+import pytest
 
 from rl_tui.engine.running.summary_statistics import HISTOGRAM_BINS, SummaryStatistics, histogram
 from rl_tui.engine.specs import Aggregation, GatheredStatistic, Statistic
@@ -77,3 +78,14 @@ def test_histogram_leaves_out_what_has_overflowed() -> None:
     assert drawn is not None
     assert (drawn.count, drawn.minimum, drawn.maximum, drawn.total) == (2, 1.0, 3.0, 4.0)
     assert histogram(returns(float("-inf"))) is None
+
+
+@pytest.mark.parametrize("value", [0.0, 2.0, 1_076_956.5, 1e30, -1e30])
+def test_returns_that_hardly_differ_have_a_histogram(value: float) -> None:
+    """Their difference is too small for thirty bins of float32."""
+    values = np.array([value, np.nextafter(np.float32(value), np.float32(np.inf))], np.float32)
+    for pair in (values, values.astype(np.float64), np.array([value, np.nextafter(value, np.inf)])):
+        found = histogram(pair)
+        assert found is not None
+        assert sum(found.counts) == 2
+        assert len(set(found.limits)) == HISTOGRAM_BINS
