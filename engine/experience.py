@@ -24,6 +24,7 @@ from rl_tui.engine.specs import (
     DecisionSteps,
     GatheredStatistic,
     Int64,
+    Observations,
     TerminalSteps,
     Trajectories,
     add_up,
@@ -114,6 +115,8 @@ SEGMENT_FIELDS = (
     Field("endings", "int8"),
     Field("agent_ids", "int64"),
     Field("is_learned", "bool", fill=True),
+    Field("group_ended", "bool", fill=False),
+    Field("next_mate_counts", "int64", fill=0),
     *(Field(f"next_{column.name}", column.dtype, column.shape, column.fill) for column in COLUMNS if column.has_next),
 )
 
@@ -191,6 +194,20 @@ def take_decisions(decisions: DecisionSteps, rows: Int64) -> DecisionSteps:
     )
 
 
+def join_mates(parts: Sequence[Observations | None]) -> Observations | None:
+    """The mates' observations of several carriers, joined; None where none has groups."""
+    present = [part for part in parts if part is not None]
+    return join_observations(present) if present else None
+
+
+def take_mates(observations: Observations | None, counts: Int64 | None, segments: Int64) -> Observations | None:
+    """The mates' observations of these segments, in that order, of all segments with so many mates, i64[P]."""
+    if observations is None or counts is None:
+        return None
+    rows = sequence_rows((np.cumsum(counts) - counts)[segments], counts[segments])
+    return tuple([column.take(rows, 0) for column in observations])
+
+
 def join_decisions(agent_ids: Int64, parts: Sequence[DecisionSteps]) -> DecisionSteps:
     """The decisions of several populations as one; agent_ids: of all of them."""
     counts = [len(part.agent_ids) for part in parts]
@@ -222,6 +239,7 @@ def join_trajectories(blocks: Sequence[Trajectories]) -> Trajectories:
     return Trajectories(
         observations=join_observations(block.observations for block in blocks),
         next_observations=join_observations(block.next_observations for block in blocks),
+        next_mate_observations=join_mates([block.next_mate_observations for block in blocks]),
         **{name: joined([getattr(block, name) for block in blocks]) for name in _OF_EPISODES},
         policy_version=min(block.policy_version for block in blocks),
         measured=measured,
@@ -258,6 +276,7 @@ def take_segments(block: Trajectories, segments: Int64) -> Trajectories:
         block,
         observations=tuple(column.take(rows, 0) for column in block.observations),
         next_observations=tuple(column.take(segments, 0) for column in block.next_observations),
+        next_mate_observations=take_mates(block.next_mate_observations, block.next_mate_counts, segments),
         **taken,
     )
 

@@ -252,6 +252,11 @@ class Trajectories:
     group_ids: i64[N], -1 without a group
     team_ids: i64[N], the side that the agent plays for
     step_numbers: i64[N] with group_ids: agents of a group with the same number acted in the same step; -1 before these
+    group_ended: bool[P], the episode has ended for all agents of the group, not only for this one; None, as the next
+        two, until the first group appears
+    next_mate_counts: i64[P], how many mates each agent has after the segment: agents of its group that go on, or those
+        that ended in the same step where the group has ended
+    next_mate_observations: each [sum of these, ...], the newest of each mate then, segment after segment
     is_learned: bool[P], the policy that learns chose all actions of the segment; None: of every segment
     unlearned_returns, unlearned_lengths: as those of episodes, of those whose last action another policy chose
     """
@@ -279,6 +284,9 @@ class Trajectories:
     group_ids: Int64 | None = None
     team_ids: Int64 | None = None
     step_numbers: Int64 | None = None
+    group_ended: Bool | None = None
+    next_mate_counts: Int64 | None = None
+    next_mate_observations: Observations | None = None
     is_learned: Bool | None = None
     unlearned_returns: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
     unlearned_lengths: Int64 = field(default_factory=lambda: np.empty(0, np.int64))

@@ -29,6 +29,11 @@ def _differences(block: Trajectories, spec: BehaviorSpec, memory_size: int) -> l
         _observations(f"{prefix}observations", getattr(block, f"{prefix}observations"), spec, count)
         for prefix, count in (("", rows), ("next_", segments))
     ]
+    mates, counts = block.next_mate_observations, block.next_mate_counts
+    if mates is not None or counts is not None:
+        found.append(
+            _observations("next_mate_observations", mates, spec, int(np.sum(counts)) if counts is not None else 0)
+        )
     for count, which in ((rows, _COLUMNS), (segments, SEGMENT_FIELDS)):
         for field in which:
             array, shape = getattr(block, field.name), (count, *field.shape(spec, memory_size))

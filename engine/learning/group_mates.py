@@ -73,9 +73,8 @@ def find_group_mates(experience: Trajectories) -> GroupMates:
 
     Not found are mates that did not act in that step (they had ended, or decide in other steps), and mates whose
     segment is not in this experience: it was unfinished when the block was made and comes with a later one, or its
-    agent left without an end. `Collector.cut` ends all segments in the same step, so that none is unfinished;
-    `running/block_sizes.py` does so before the last block of a run. Experience of several blocks must be of one
-    collector, which counts the steps.
+    agent left without an end. Where a trainer has `cuts_at_update`, no segment of an update is unfinished. Experience
+    of several blocks must be of one collector, which counts the steps.
     """
     count, groups, steps = experience.num_rows, experience.group_ids, experience.step_numbers
     if groups is None or steps is None:

@@ -6,23 +6,15 @@ Shapes: N agents of one step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.experience import (
-    SEGMENT_FIELDS,
-    Column,
-    chosen_values,
-    columns_of,
-    join_field,
-    join_observations,
-    used_columns,
-    values_of,
-)
+from rl_tui.engine.sampling.ended_segments import EndedSegments, Segments
 from rl_tui.engine.sampling.finished_episodes import Episodes, FinishedEpisodes
+from rl_tui.engine.sampling.mates import Candidates, find_mates
+from rl_tui.engine.sampling.slot_columns import SlotColumns, longer
 from rl_tui.engine.sampling.slots import ACTIVE, NO_AGENT, VACANT, Slots
 from rl_tui.engine.specs import (
     CUT,
@@ -30,6 +22,7 @@ from rl_tui.engine.specs import (
     TERMINATED,
     TRUNCATED,
     BehaviorSpec,
+    Bool,
     Choice,
     DecisionSteps,
     Float32,
@@ -38,6 +31,7 @@ from rl_tui.engine.specs import (
     Measured,
     Observations,
     Statistic,
+    Steps,
     TerminalSteps,
     Trajectories,
     add_up,
@@ -45,72 +39,54 @@ from rl_tui.engine.specs import (
 from rl_tui.engine.statistics import gather
 
 MIN_ROWS = 16  # of whole segments that a slot has room for: short segments need not leave one by one
-_NO_VERSION = 2**62  # newer than any
 _ONE = np.array(1)  # an array, since numpy converts an int at every use
-_TRAJECTORIES = columns_of(Trajectories)
-_STEP_NUMBERS = next(column for column in _TRAJECTORIES if column.name == "step_numbers")
-Scalar = TypeVar("Scalar", bound=np.generic)
-
-
-@dataclass(slots=True)
-class _Segments:
-    """Segments that ended in the same step: their slots, what was observed next, and the fields of SEGMENT_FIELDS by
-    name, without those that are absent."""
-
-    slots: Int64
-    next_observations: Observations
-    fields: dict[str, NDArray[Any]]
 
 
 class Assembly:
     """The experience of one behavior's agents on its way to a `Trajectories` block. Owned by the collector's thread.
 
-    Call `end` for terminal steps, then `observe` for decisions, then `act` with what the policy chose for them. When
+    Call `receive` for the steps of each instance, then `act` with what the policy chose for those that wait. When
     an agent's episode is over, the next newcomer takes its slot: environments may number every episode from scratch.
     A silent agent loses its slot when there is no other room, or after a very long time.
     """
 
     def __init__(self, spec: BehaviorSpec, time_horizon: int, memory_size: int = 0):
         """memory_size: M, how much the policy remembers of each agent."""
-        self._spec = spec
         self._has_memory = memory_size > 0
         self._horizon = time_horizon
         self._cut_at = np.array(time_horizon)  # rows, at which a segment ends
+        self._cut_before: Int64 | None = None  # of slot: segments that begin before it end once, None: none do
         self._capacity = time_horizon + max(time_horizon, MIN_ROWS)
         self._slots = Slots(self._capacity)
+        self._columns = SlotColumns(spec, self._capacity, memory_size)
         self._last_ids: Int64 | None = None  # the last array of ids, and their slots
         self._last_slots: Int64 = np.empty(0, np.int64)
         self._memories: Float32 = np.zeros((1, memory_size), np.float32)  # of slot, zero where an episode begins
-        carried = used_columns(columns_of(DecisionSteps), spec)
-        self._observed = [column for column in carried if column.stage == "observed"]  # all of them optional
-        self._credited = [column for column in carried if column.stage == "credited"]
-        self._chosen = [column for column in used_columns(_TRAJECTORIES, spec) if column.stage == "chosen"]
-        self._following = [column for column in self._observed if column.has_next]
-        self._observed_values, self._credited_values = values_of(self._observed), values_of(self._credited)
-        self._chosen_values = chosen_values(self._chosen)
-        self._columns = self._new_columns()
-        self._has_optional = False  # columns that may be absent
-        self._num_steps = 0  # calls of `act`
-        self.num_sampled = 0  # actions chosen in all of them
-        self.num_learned = 0  # those that the policy that learns chose
-        self._bind()
         self._last_rows: Int64 = np.zeros(1, np.int64)  # of slot, where its last action is
-        self._returns: NDArray[np.float64] = np.zeros(1)  # of slot, as the next two
+        self._returns: NDArray[np.float64] = np.zeros(1)  # of slot, as all that follow
         self._episode_begun: Int64 = np.zeros(1, np.int64)  # rows of the slot that had been written then
         self._begin_versions: Int64 = np.zeros(1, np.int64)  # of the policy that began its segment
-        self._policies: Int64 = np.zeros(1, np.int64)  # of slot, which policy chose its last action
-        self._policy_begun: Int64 = np.zeros(
-            1, np.int64
-        )  # rows of the slot that had been written when that one took over
+        self._policies: Int64 = np.zeros(1, np.int64)  # which policy chose its last action
+        self._policy_begun: Int64 = np.zeros(1, np.int64)  # rows that had been written when that one took over
         self._has_policies = False  # besides the one that learns
-        self._segments: list[_Segments] = []
+        self._segments = EndedSegments()
         self._episodes = FinishedEpisodes()
         self._measured: dict[str, tuple[float, int]] = {}
         self._statistics: dict[str, GatheredStatistic] = {}
         self._version = 0
-        self._oldest_version = _NO_VERSION
-        self.num_complete = 0  # rows of whole segments that `drain` would give
-        self.num_complete_learned = 0  # those that are learned from
+        self._num_steps = 0  # calls of `act`
+        self.num_sampled = 0  # actions chosen in all of them
+        self.num_learned = 0  # those that the policy that learns chose
+
+    @property
+    def num_complete(self) -> int:
+        """Rows of whole segments that `drain` would give."""
+        return self._segments.num_rows
+
+    @property
+    def num_complete_learned(self) -> int:
+        """Those of them that are learned from."""
+        return self._segments.num_learned
 
     @property
     def is_full(self) -> bool:
@@ -123,7 +99,7 @@ class Assembly:
         if not self._has_policies:
             return int((self._slots.written - self._slots.emitted).sum())
         unfinished = (self._slots.written - self._slots.begun)[self._policies == LEARNING]
-        return self.num_complete_learned + int(unfinished.sum())
+        return self._segments.num_learned + int(unfinished.sum())
 
     @property
     def num_departed(self) -> int:
@@ -144,6 +120,17 @@ class Assembly:
         """Add what the environment reports under names of its own to the next block."""
         gather(self._statistics, statistics)
 
+    def receive(self, steps: Steps) -> None:
+        """What happened in one step of an instance: episodes that ended, then agents that wait for an action."""
+        num_before = len(self._segments.parts)
+        if steps.terminals is not None and len(steps.terminals.agent_ids):
+            self.end(steps.terminals)
+        if len(steps.decisions.agent_ids):
+            self.observe(steps.decisions)
+        if self._columns.group_ids is not None:
+            for segments in self._segments.parts[num_before:]:
+                self._follow_group(segments, steps.decisions)
+
     def end(self, terminals: TerminalSteps) -> None:
         """Close the episodes of these agents. An agent that never acted in its episode leaves nothing."""
         slots = self._slots_of(terminals.agent_ids)
@@ -151,16 +138,12 @@ class Assembly:
         acted = (self._slots.written[slots] > self._slots.begun[slots]).nonzero()[0]
         slots = slots[acted]
         self._credit(slots, terminals, acted)
-        self._end_episodes(slots)
-        endings = np.where(terminals.truncated[acted], TRUNCATED, TERMINATED)
-        self._complete(slots, endings, terminals.observations, acted)
-        self._clear(slots)
-
-    def _end_episodes(self, slots: Int64) -> None:
-        """Keep the returns and lengths of the episodes in these slots."""
         lengths = self._slots.written[slots] - self._episode_begun[slots]
         episodes = Episodes(self._returns[slots], lengths, np.full(len(slots), self.num_learned))
         self._episodes.add(episodes, self._policies[slots] == LEARNING if self._has_policies else None)
+        endings = np.where(terminals.truncated[acted], TRUNCATED, TERMINATED)
+        self._complete(slots, endings, terminals.observations, acted)
+        self._clear(slots)
 
     def abandon(self, agent_ids: Int64) -> None:
         """The episodes of these agents are over, and what followed their last actions is not known.
@@ -169,27 +152,19 @@ class Assembly:
         """
         slots, owned = self._slots.find(agent_ids), self._slots
         slots = slots[slots != NO_AGENT]
-        owned.retract(slots[owned.written[slots] > owned.begun[slots]])
+        waiting = slots[owned.written[slots] > owned.begun[slots]]
+        owned.retract(waiting)
         has_rows = owned.written[slots] > owned.begun[slots]
-        left = slots[has_rows]
-        if len(left):
-            dropped = owned.rows(left, owned.written[left])
-            observed = tuple(self._observation_arrays)
-            endings = np.full(len(left), TRUNCATED)
-            self._complete(left, endings, observed, dropped)
-        self._truncate(slots[~has_rows])
+        if len(left := slots[has_rows]):
+            segments = self._complete(
+                left, np.full(len(left), TRUNCATED), tuple(self._columns.observations), self._last_rows[left]
+            )
+            if self._columns.group_ids is not None:
+                self._add_mates(segments, np.zeros(len(left), np.bool_), [self._at_last_action(waiting)])
+        owned.depart(self._segments.truncate(slots[~has_rows]))
         owned.state[slots] = VACANT
         self._begin_versions[slots] = self._version
         self._clear(slots)
-
-    def _truncate(self, slots: Int64) -> None:
-        """The episodes of these slots ended where their last segments were cut."""
-        for segments in reversed(self._segments):
-            is_last = np.isin(segments.slots, slots)
-            endings = segments.fields["endings"]
-            endings[is_last & (endings == CUT)] = TRUNCATED
-            slots = np.setdiff1d(slots, segments.slots)
-        self._slots.depart(slots)
 
     def observe(self, decisions: DecisionSteps) -> None:
         """Credit these agents' last actions with what followed; cut the segments that are long enough."""
@@ -201,14 +176,27 @@ class Assembly:
             self._credit(slots, decisions)
         elif len(acted):
             self._credit(slots[acted], decisions, acted)
-        full = (lengths >= self._cut_at).nonzero()[0]
+        is_full = lengths >= self._cut_at
+        if self._cut_before is not None:
+            is_full |= (lengths > 0) & (owned.begun[slots] < self._cut_before[slots])
+        full = is_full.nonzero()[0]
         if len(full):
-            cut = np.full(len(full), CUT)
-            self._complete(slots[full], cut, decisions.observations, full, decisions)
+            self._cut(slots[full], decisions, full)
 
     def cut(self, at_once: bool) -> None:
         """From now on, cut segments where their agents are next observed, or again at the horizon."""
         self._cut_at = np.array(1 if at_once else self._horizon)
+
+    def cut_once(self) -> None:
+        """Cut every segment that has begun where its agent is next observed; the next block has these, and no later."""
+        self._cut_before = self._slots.written.copy()
+
+    @property
+    def awaits_cut(self) -> bool:
+        """Whether `cut_once` has not cut all of them yet; agents that are silent are not waited for."""
+        if self._cut_before is None:
+            return False
+        return bool(((self._slots.begun < self._cut_before) & (self._slots.state == ACTIVE)).any())
 
     def set_version(self, version: int) -> None:
         """Actions come from this version of the policy from now on."""
@@ -228,21 +216,13 @@ class Assembly:
             self.num_learned += len(slots)
         written = self._slots.written[slots]
         rows = self._slots.rows(slots, written)
-        for target, observation in zip(self._observation_arrays, decisions.observations, strict=True):
-            target[rows] = observation
-        for target, chosen in zip(self._chosen_arrays, self._chosen_values(choice), strict=True):
-            target[rows] = chosen
-        observed = self._observed_values(decisions)
-        if self._has_optional or _has_any(observed):
-            self._write(self._observed, rows, observed)
-            if "group_ids" in self._columns:
-                self._column(_STEP_NUMBERS)[rows] = self._num_steps
-        self._num_steps += 1
-        self.num_sampled += len(slots)
+        memories = self._memories[slots] if self._has_memory else None
+        self._columns.write(rows, decisions, choice, memories, self._num_steps)
         if self._has_memory:
             assert choice.memories is not None
-            self._columns["memories"][rows] = self._memories[slots]
             self._memories[slots] = choice.memories
+        self._num_steps += 1
+        self.num_sampled += len(slots)
         self._slots.written[slots] = written + _ONE
         self._last_rows[slots] = rows
 
@@ -255,8 +235,9 @@ class Assembly:
         taken = slots[changed]
         unfinished = changed[self._slots.written[taken] > self._slots.begun[taken]]
         if len(unfinished):
-            cut = np.full(len(unfinished), CUT)
-            self._complete(slots[unfinished], cut, decisions.observations, unfinished, decisions)
+            segments = self._cut(slots[unfinished], decisions, unfinished)
+            if self._columns.group_ids is not None:
+                self._follow_group(segments, decisions)
         self._policies[taken] = acting[changed]
         self._policy_begun[taken] = self._slots.written[taken]
 
@@ -271,31 +252,35 @@ class Assembly:
         return self._episodes.pop_new()
 
     def drain(self) -> Trajectories:
-        """Every whole segment, packed by agent and in time order; at least one row must be complete."""
-        segments = self._segments
-        slots = np.concatenate([s.slots for s in segments])
-        order = slots.argsort(kind="stable")  # segments were added in time order
-        rows = self._slots.whole_rows()
-        columns = {name: column.take(rows, axis=0) for name, column in self._columns.items()}
-        values: dict[str, Any] = {column.name: columns.get(column.name) for column in _TRAJECTORIES}
+        """Every whole segment, packed by agent and in time order; at least one row must be complete.
+
+        After `cut_once` without those that have begun since then: their group mates' may be unfinished.
+        """
+        ended, limit = self._split_ended()
         block = Trajectories(
-            observations=tuple([columns[f"observation.{i}"] for i in range(len(self._spec.observations))]),
-            next_observations=tuple([o[order] for o in join_observations(s.next_observations for s in segments)]),
-            policy_version=self._oldest_version,
             measured=self._measured,
             statistics=self._statistics,
             departed=self._pop_departed(),
-            **values,
-            **self._fields(order),
+            **self._columns.take(self._slots.emit(limit)),
+            **ended.pop(),
             **self._episodes.pop(),
         )
-        self._slots.emitted[:] = self._slots.begun
-        self._segments, self._measured, self._statistics = [], {}, {}
-        self.num_complete = self.num_complete_learned = 0
-        self._oldest_version = _NO_VERSION
+        self._measured, self._statistics = {}, {}
         return block
 
+    def _split_ended(self) -> tuple[EndedSegments, Int64 | None]:
+        """The segments of the next block, and up to which row of each slot they are; None: all."""
+        ended, limit, awaits_cut = self._segments, self._cut_before, self.awaits_cut
+        later = EndedSegments() if limit is None else ended.split(limit)
+        if not ended.parts:  # the columns of an agent that has begun since then are full
+            ended, limit, later, awaits_cut = later, None, EndedSegments(), False
+        self._segments = later
+        if not awaits_cut:
+            self._cut_before = None
+        return ended, limit
+
     def _pop_departed(self) -> Int64:
+        """Agents that left, and those for which a policy that does not learn took over since the last block."""
         departed = self._slots.pop_departed()
         if not self._has_policies:
             return departed
@@ -303,67 +288,65 @@ class Assembly:
         handed_over &= self._slots.state != VACANT
         return np.concatenate([departed, self._slots.agent_ids[handed_over]])
 
-    def _fields(self, order: Int64) -> dict[str, Any]:
-        """SEGMENT_FIELDS of all whole segments, in that order."""
-        counts = [len(segments.slots) for segments in self._segments]
-        values: dict[str, Any] = {}
-        for field in SEGMENT_FIELDS:
-            joined = join_field(field, [segments.fields.get(field.name) for segments in self._segments], counts)
-            values[field.name] = None if joined is None else joined[order]
-        return values
-
     def _credit(self, slots: Int64, steps: DecisionSteps | TerminalSteps, acted: Int64 | None = None) -> None:
         """Credit the last actions in these slots with what followed; acted: rows of `steps`, None for all."""
-        values, rewards = self._credited_values(steps), steps.total_rewards
-        if acted is not None:
-            values = tuple([None if value is None else value[acted] for value in values])
-            rewards = rewards[acted]
-        self._write(self._credited, self._last_rows[slots], values)
-        self._returns[slots] += rewards
+        self._columns.credit(self._last_rows[slots], steps, acted)
+        rewards = steps.total_rewards
+        self._returns[slots] += rewards if acted is None else rewards[acted]
 
-    def _write(self, columns: list[Column], rows: Int64, values: tuple[NDArray[Any] | None, ...]) -> None:
-        """Write columns, where the absent ones have been made; an optional one is made when it first appears."""
-        for column, value in zip(columns, values, strict=True):
-            if value is not None:
-                self._column(column)[rows] = value
-            elif self._has_optional and column.name in self._columns:
-                self._columns[column.name][rows] = column.fill
+    def _cut(self, slots: Int64, decisions: DecisionSteps, rows: Int64) -> Segments:
+        """End the segments of these slots, whose agents go on in these rows of decisions."""
+        segments = self._complete(slots, np.full(len(slots), CUT), decisions.observations, rows)
+        segments.fields |= self._columns.following(decisions, rows)
+        return segments
 
-    def _complete(
-        self,
-        slots: Int64,
-        endings: NDArray[np.int8],
-        observations: Observations,
-        rows: Int64,
-        decisions: DecisionSteps | None = None,
-    ) -> None:
-        """End the segments of these slots; what was observed next is in these rows.
-
-        decisions: also what is kept of the columns of then; None where they are not known.
-        """
+    def _complete(self, slots: Int64, endings: NDArray[np.int8], observations: Observations, rows: Int64) -> Segments:
+        """End the segments of these slots; what was observed next is in these rows."""
         begun = self._slots.begun[slots]
-        lengths = self._slots.written[slots] - begun
-        self._slots.begun[slots] = self._slots.written[slots]
         fields: dict[str, NDArray[Any]] = {
-            "lengths": lengths,
+            "lengths": self._slots.written[slots] - begun,
             "begins": begun == self._episode_begun[slots],
             "endings": endings,
             "agent_ids": self._slots.agent_ids[slots],
         }
-        versions, num_learned = self._begin_versions[slots], int(lengths.sum())
-        self.num_complete += num_learned
         if self._has_policies:
             fields["begins"] |= begun == self._policy_begun[slots]
-            fields["is_learned"] = is_learned = self._policies[slots] == LEARNING
-            versions, num_learned = versions[is_learned], int(lengths[is_learned].sum())
-        self.num_complete_learned += num_learned
-        self._oldest_version = min(self._oldest_version, int(versions.min(initial=_NO_VERSION)))
-        self._begin_versions[slots] = self._version
-        for column in self._following if decisions is not None else ():
-            if (value := getattr(decisions, column.name)) is not None:
-                fields[f"next_{column.name}"] = value.take(rows, axis=0)
+            fields["is_learned"] = self._policies[slots] == LEARNING
         copied = tuple([o.take(rows, axis=0) for o in observations])  # the environment may reuse its arrays
-        self._segments.append(_Segments(slots, copied, fields))
+        segments = Segments(slots, begun, self._begin_versions[slots], copied, fields)
+        self._segments.add(segments)
+        self._slots.begun[slots] = self._slots.written[slots]
+        self._begin_versions[slots] = self._version
+        return segments
+
+    def _follow_group(self, segments: Segments, decisions: DecisionSteps) -> None:
+        """Add what the groups of these segments did, which have just ended. decisions: of agents that go on."""
+        slots, owned, endings = segments.slots, self._slots, segments.fields["endings"]
+        goes_on = (owned.state != VACANT) & (owned.written > self._episode_begun)  # of slot, in its episode
+        groups = self._groups(slots)
+        group_ended = (endings != CUT) & (groups >= 0)
+        if group_ended.any():
+            group_ended &= ~np.isin(groups, self._groups(goes_on.nonzero()[0]))
+        waiting = owned.find(decisions.agent_ids)
+        goes_on[waiting] = False
+        ids, rows = decisions.group_ids, np.arange(len(waiting))
+        observed = Candidates(waiting, np.full(len(rows), -1) if ids is None else ids, decisions.observations, rows)
+        ended = Candidates(slots, groups, segments.next_observations, np.arange(len(slots)), ended=True)
+        others = self._at_last_action(goes_on.nonzero()[0])
+        self._add_mates(segments, group_ended, [observed, others, ended])
+
+    def _groups(self, slots: Int64) -> Int64:
+        """The groups of the agents of these slots when they last acted."""
+        assert self._columns.group_ids is not None
+        return self._columns.group_ids[self._last_rows[slots]]
+
+    def _at_last_action(self, slots: Int64) -> Candidates:
+        """The agents of these slots with what they observed then."""
+        return Candidates(slots, self._groups(slots), tuple(self._columns.observations), self._last_rows[slots])
+
+    def _add_mates(self, segments: Segments, group_ended: Bool, candidates: Sequence[Candidates]) -> None:
+        counts, segments.mates = find_mates(segments.slots, self._groups(segments.slots), group_ended, candidates)
+        segments.fields |= {"group_ended": group_ended, "next_mate_counts": counts}
 
     def _slots_of(self, agent_ids: Int64) -> Int64:
         """The slots of these agents; an environment whose population is unchanged returns the same array of ids."""
@@ -380,13 +363,13 @@ class Assembly:
     def _admit(self, newcomers: Int64) -> Int64:
         slots, released = self._slots.admit(newcomers)
         if (added := len(self._slots) - len(self._returns)) > 0:
-            self._columns = {name: _longer(column, added * self._capacity) for name, column in self._columns.items()}
-            self._bind()
-            self._memories, self._returns = _longer(self._memories, added), _longer(self._returns, added)
-            self._last_rows = _longer(self._last_rows, added)
-            self._episode_begun = _longer(self._episode_begun, added)
-            self._begin_versions = _longer(self._begin_versions, added)
-            self._policies, self._policy_begun = _longer(self._policies, added), _longer(self._policy_begun, added)
+            self._columns.grow(added)
+            self._memories, self._returns = longer(self._memories, added), longer(self._returns, added)
+            self._last_rows = longer(self._last_rows, added)
+            self._episode_begun = longer(self._episode_begun, added)
+            self._begin_versions = longer(self._begin_versions, added)
+            self._policies, self._policy_begun = longer(self._policies, added), longer(self._policy_begun, added)
+            self._cut_before = None if self._cut_before is None else longer(self._cut_before, added)
         self._clear(released)
         self._begin_versions[released] = self._begin_versions[slots] = self._version
         return slots
@@ -396,40 +379,3 @@ class Assembly:
         self._returns[slots] = 0
         self._episode_begun[slots] = self._slots.written[slots]
         self._memories[slots] = 0
-
-    def _new_columns(self) -> dict[str, NDArray[Any]]:
-        """Room for one slot's rows, without optional columns other than memories."""
-        memory_size = self._memories.shape[1]
-        shapes: dict[str, tuple[tuple[int, ...], str]] = {
-            f"observation.{i}": (o.shape, o.dtype) for i, o in enumerate(self._spec.observations)
-        }
-        for column in _TRAJECTORIES:
-            if not column.is_optional or (column.name == "memories" and memory_size):
-                shapes[column.name] = column.shape(self._spec, memory_size), column.dtype
-        return {name: np.zeros((self._capacity, *shape), dtype) for name, (shape, dtype) in shapes.items()}
-
-    def _column(self, column: Column) -> NDArray[Any]:
-        """The array of a column; an optional one is made when it first appears, as it was absent before."""
-        if column.name not in self._columns:
-            self._has_optional = True
-            shape = len(self._columns["rewards"]), *column.shape(self._spec, 0)
-            self._columns[column.name] = np.full(shape, column.fill, column.dtype)
-        return self._columns[column.name]
-
-    def _bind(self) -> None:
-        """Find the arrays that every step writes."""
-        self._observation_arrays = [self._columns[f"observation.{i}"] for i in range(len(self._spec.observations))]
-        self._chosen_arrays = [self._columns[column.name] for column in self._chosen]
-
-
-def _has_any(values: tuple[NDArray[Any] | None, ...]) -> bool:
-    for value in values:  # noqa: SIM110  # a generator takes three times as long
-        if value is not None:
-            return True
-    return False
-
-
-def _longer(column: NDArray[Scalar], added: int) -> NDArray[Scalar]:
-    """The column and so many rows of zeros."""
-    longer: NDArray[Scalar] = np.append(column, np.zeros((added, *column.shape[1:]), column.dtype), axis=0)
-    return longer

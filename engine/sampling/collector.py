@@ -84,10 +84,8 @@ class Collector:
                     assembly.measure(steps.measured)
                 if steps.statistics:
                     assembly.gather(_counted(steps.statistics, instance))
-                if steps.terminals is not None and len(steps.terminals.agent_ids):
-                    assembly.end(steps.terminals)
+                assembly.receive(steps)
                 if len(steps.decisions.agent_ids):
-                    assembly.observe(steps.decisions)
                     self._waiting[name].append((instance, steps.decisions))
         return bool(arrived)
 
@@ -110,9 +108,13 @@ class Collector:
             assembly.abandon(ids_of_instance(assembly.agents, instance, self._pool.num_instances))
 
     def is_due(self, behavior: str, num_rows: int) -> bool:
-        """Whether a block with at least `num_rows` to learn from is complete, or the columns are full."""
+        """Whether a block with at least `num_rows` to learn from is complete, or the columns are full.
+
+        While `cut_once` has not cut all segments, only the latter counts.
+        """
         assembly = self._assemblies[behavior]
-        return assembly.num_complete_learned >= num_rows or (assembly.num_complete > 0 and assembly.is_full)
+        is_complete = assembly.num_complete_learned >= num_rows and not assembly.awaits_cut
+        return is_complete or (assembly.num_complete > 0 and assembly.is_full)
 
     def drain(self, behavior: str) -> Trajectories:
         """The block that is due."""
@@ -138,6 +140,10 @@ class Collector:
     def cut(self, behavior: str, at_once: bool) -> None:
         """From now on, cut segments where their agents are next observed, or again at the horizon."""
         self._assemblies[behavior].cut(at_once)
+
+    def cut_once(self, behavior: str) -> None:
+        """Cut every segment that has begun where its agent is next observed, and complete no block before."""
+        self._assemblies[behavior].cut_once()
 
     def drain_new_episodes(self, behavior: str) -> Episodes:
         """The episodes of the policy that learns that ended since the last call."""

@@ -95,12 +95,17 @@ class Slots:
         rows: Int64 = slots * self._capacity + numbers % self._capacity
         return rows
 
-    def whole_rows(self) -> Int64:
-        """Where the rows of all whole segments are, slot after slot and in time order."""
-        counts = self.begun - self.emitted
+    def emit(self, limit: Int64 | None) -> Int64:
+        """Where the rows of all whole segments are, slot after slot and in time order; they need not be kept longer.
+
+        limit: of each slot's rows, where a segment ends; later ones are left.
+        """
+        end = self.begun if limit is None else np.minimum(self.begun, limit)
+        counts = end - self.emitted
         slots = counts.nonzero()[0]
         counts = counts[slots]
         skipped = self.emitted[slots] - (counts.cumsum() - counts)
+        self.emitted[:] = end
         return self.rows(slots.repeat(counts), np.arange(counts.sum()) + skipped.repeat(counts))
 
     def _release(self, left: Bool) -> Int64:

@@ -569,7 +569,7 @@ def test_room_of_those_who_ended_goes_to_newcomers() -> None:
             assert block.memories is not None
             assert (block.memories[:, 0] == np.where(block.observations[0][:, 0] == 0, 0, 9)).all()
             assert block.observations[0][:, 0].tolist() == [0, 1, 2, 3, 4, 5] * 6
-    assert len(assembly._columns["rewards"]) <= 8 * (4 + MIN_ROWS)
+    assert len(assembly._slots) * (4 + MIN_ROWS) <= 8 * (4 + MIN_ROWS)
 
 
 def test_a_silent_agent_keeps_its_place_until_a_newcomer_needs_it() -> None:

@@ -24,16 +24,16 @@ from tests.sampling.skirmish import NO_GROUP, SOLDIER, STEPS, Act, replay
 INSTANCES = 2
 
 
-@pytest.mark.parametrize("kind", ["serial", "process"])
-def test_every_reward_lands_on_the_row_it_belongs_to(kind: str) -> None:
-    """Only unfinished segments of agents that vanished may be missing."""
+@pytest.mark.parametrize(("kind", "cut_every"), [("serial", 0), ("process", 0), ("serial", 13)])
+def test_every_reward_lands_on_the_row_it_belongs_to(kind: str, cut_every: int) -> None:
+    """Only unfinished segments of agents that vanished may be missing. cut_every: steps between two cuts at once."""
     source = EnvironmentSource("tests.sampling.skirmish:Skirmish", "Soldier", {})
     pool: EnvironmentPool
     pool = SerialPool("x", source.make, INSTANCES) if kind == "serial" else ProcessPool(source, INSTANCES, 2)
     happened = replay(INSTANCES)
     pool.start()
     try:
-        rows = collect(pool, set(happened.credited) - happened.lost)
+        rows = collect(pool, set(happened.credited) - happened.lost, cut_every=cut_every)
     finally:
         pool.close()
     count = Counter(rows)
@@ -46,7 +46,9 @@ def test_every_reward_lands_on_the_row_it_belongs_to(kind: str) -> None:
     assert {act.team for act in rows} == {0, 1}
 
 
-def collect(pool: EnvironmentPool, expected: set[Act], blocks: list[Trajectories] | None = None) -> list[Act]:
+def collect(
+    pool: EnvironmentPool, expected: set[Act], blocks: list[Trajectories] | None = None, cut_every: int = 0
+) -> list[Act]:
     """The rows of every block, until all that are expected have come."""
 
     def add_behavior(spec: BehaviorSpec) -> tuple[Policy, int]:
@@ -56,6 +58,7 @@ def collect(pool: EnvironmentPool, expected: set[Act], blocks: list[Trajectories
         pool, {"Soldier": RandomPolicy(SOLDIER.actions)}, {"Soldier": 7}, patience=20, add_behavior=add_behavior
     )
     rows: list[Act] = []
+    num_steps = 0
     pool.reset(0)
     deadline = time.monotonic() + DEADLINE_SECONDS
     while expected and time.monotonic() < deadline:
@@ -69,6 +72,9 @@ def collect(pool: EnvironmentPool, expected: set[Act], blocks: list[Trajectories
                     expected.difference_update(acts)
                     rows += acts
             collector.act()
+            num_steps += 1
+            if cut_every and num_steps % cut_every == 0:
+                collector.cut_once("Soldier")
     return rows
 
 
