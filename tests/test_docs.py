@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from rl_tui.engine.config.hyperparameters import Hyperparameters
 from rl_tui.engine.config.loading import parse_config
+from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.sac.settings import SACSettings
 from rl_tui.tui.drawing.themes import THEMES
 from rl_tui.tui.keys.keymap import KEYMAP, Key
 from rl_tui.tui.keys.user_keys import read_user_keys
@@ -93,3 +96,9 @@ def test_every_file_and_folder_that_the_architecture_names_exists() -> None:
     ]
     assert "engine/config/" in names
     assert [name for name in names if not any(f"/{name}" in file for file in files)] == []
+
+
+@pytest.mark.parametrize(("trainer", "settings"), [("PPO", PPOSettings), ("SAC", SACSettings)])
+def test_page_of_checkpoints_lists_what_can_be_changed(trainer: str, settings: type[Hyperparameters]) -> None:
+    (row,) = re.findall(rf"^\| {trainer} \| (`.*) \|$", (DOCS / "checkpoints.md").read_text(), re.MULTILINE)
+    assert tuple(re.findall("`(.*?)`", row)) == settings.changeable

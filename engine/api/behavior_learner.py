@@ -219,8 +219,7 @@ class BehaviorLearner:
     def hyperparameters(self) -> Mapping[str, float]:
         """What `set_hyperparameter` can change, and its present values; those that must be whole are int."""
         values = self._learner.hyperparameters.values
-        settings = settings_of(self._bench.runtime.config, self.behavior)
-        allowed = ranges(settings.hyperparameters, values)
+        allowed = ranges(settings_of(self._bench.runtime.config, self.behavior), values)
         return {name: int(value) if allowed[name].is_whole else value for name, value in values.items()}
 
     def set_hyperparameter(self, name: str, value: float) -> None:

@@ -7,12 +7,11 @@ configuration is read without importing any algorithm.
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import SerializeAsAny, ValidationError
+from pydantic import SerializeAsAny
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.diagnostics import one_of, suggest, visible
+from rl_tui.engine.config.changeable import ChangeableSettings, require_fields, require_kind
 from rl_tui.engine.config.plugin_settings import (
-    PluginSettings,
     plugin_name,
     plugin_settings,
     settings_of_plugin,
@@ -20,20 +19,17 @@ from rl_tui.engine.config.plugin_settings import (
     supported_names,
 )
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
-from rl_tui.engine.config.types import as_diagnostic
-from rl_tui.engine.errors import ConfigError
 
 KIND = "trainers"
 Schedule: TypeAlias = Literal["constant", "linear"]
 
 
-class Hyperparameters(PluginSettings):
+class Hyperparameters(ChangeableSettings):
     """The hyperparameters of one trainer.
 
     Trainers declare all of their fields themselves, in the order in which ML-Agents writes them.
     """
 
-    changeable: ClassVar[tuple[str, ...]] = ()  # numbers that may be changed while it trains
     squashes_actions: ClassVar[bool] = False  # the policy bounds continuous actions by a tanh
 
     # For warnings, by their kind (engine/session/health/monitor.py lists the common ones).
@@ -46,13 +42,9 @@ class Hyperparameters(PluginSettings):
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
         """Raise TypeError, where a plug-in is imported, for what would otherwise fail while it trains."""
         super().__pydantic_init_subclass__(**kwargs)
-        kinds = {"changeable": tuple, "headline_metrics": tuple, "health_rules": dict, "advice": dict}
-        for name, kind in kinds.items():
-            if not isinstance(getattr(cls, name), kind):
-                raise TypeError(f"{name} of {cls.__name__} must be a {kind.__name__}, got {getattr(cls, name)!r}")
-        for name in (*cls.changeable, *filter(None, [cls.entropy_target])):
-            if name not in cls.model_fields:
-                raise TypeError(f"{cls.__name__} says that {name} can be changed, but has no such field")
+        for name, kind in {"headline_metrics": tuple, "health_rules": dict, "advice": dict}.items():
+            require_kind(cls, name, kind)
+        require_fields(cls, filter(None, [cls.entropy_target]))
 
     @classmethod
     def complete(cls, written: dict[str, object]) -> dict[str, object]:
@@ -60,22 +52,6 @@ class Hyperparameters(PluginSettings):
         schedule = written.get("learning_rate_schedule")
         followers = [key for key in ("beta_schedule", "epsilon_schedule") if key in cls.model_fields]
         return dict.fromkeys(followers, schedule) | written if schedule in ("constant", "linear") else written
-
-    def changeable_values(self) -> dict[str, float]:
-        """What may be changed; a number that is off (null) cannot be turned on."""
-        values = {name: getattr(self, name) for name in self.changeable}
-        return {name: float(value) for name, value in values.items() if value is not None}
-
-    def with_value(self, name: str, value: float) -> Self:
-        """With one number changed. Raises ConfigError where it is not changeable, or invalid."""
-        known = list(self.changeable_values())
-        if name not in known:
-            hint = suggest(name, known) or f" {one_of(known)} can be."
-            raise ConfigError(f"{visible(name)}: cannot be changed while it trains.{hint}")
-        try:
-            return self.model_validate(self.model_dump() | {name: value})
-        except ValidationError as error:
-            raise ConfigError(f"{name}: {as_diagnostic(error.errors()[0], None, {}).text}") from error
 
     def for_playing(self) -> Self:
         """The same for a trainer that never learns, and needs no room for experience."""

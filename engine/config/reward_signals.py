@@ -9,14 +9,15 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, field_validator
 
+from rl_tui.engine.config.changeable import ChangeableSettings
 from rl_tui.engine.config.network import NetworkSettings
-from rl_tui.engine.config.plugin_settings import PluginSettings, read_plugin_mapping, settings_of_plugin
+from rl_tui.engine.config.plugin_settings import read_plugin_mapping, settings_of_plugin
 from rl_tui.engine.config.types import Fraction, refusal
 
 KIND = "reward_signals"
 
 
-class RewardSignalSettings(PluginSettings):
+class RewardSignalSettings(ChangeableSettings):
     """The settings of one reward signal."""
 
     learns: ClassVar[bool] = False  # it has something to train, such as a network of its own
@@ -54,3 +55,8 @@ def environment_reward() -> dict[str, RewardSignalSettings]:
 
 
 RewardSignals: TypeAlias = Annotated[dict[str, SerializeAsAny[RewardSignalSettings]], BeforeValidator(_read)]
+
+
+def changeable_name(signal: str, key: str) -> str:
+    """What a number of a signal that may be changed is called in its behavior: its path there."""
+    return f"{KIND}.{signal}.{key}"

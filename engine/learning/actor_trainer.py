@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.changeable import require_changeable
 from rl_tui.engine.config.hyperparameters import Hyperparameters
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import NotSupportedError
@@ -86,12 +87,16 @@ class ActorTrainer(Trainer, Generic[H]):
         raise NotSupportedError(f"{type(self).__name__} cannot load weights")
 
     def hyperparameters(self) -> dict[str, float]:
-        """The changeable ones that are in use; schedules start from them."""
-        return self._hyper.changeable_values()
+        """The changeable ones that are in use, and those of reward signals; schedules start from them."""
+        return self._hyper.changeable_values() | self._streams.changeable_values()
 
     def set_hyperparameter(self, name: str, value: float) -> None:
         """Use that value from the next update on. Raises ConfigError."""
-        self._hyper = self._hyper.with_value(name, value)
+        require_changeable(name, self.hyperparameters())
+        if name in self._streams.changeable_values():
+            self._streams.set_value(name, value)
+        else:
+            self._hyper = self._hyper.with_value(name, value)
 
     def on_train_step(self, hook: TrainStepHook) -> None:
         """Call the hook after every gradient step from now on; what it raises ends the update."""

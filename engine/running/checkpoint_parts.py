@@ -33,7 +33,7 @@ class CheckpointParts:
 
     def __init__(self, settings: LearnerSettings, trainer: Trainer, bus: EventBus):
         """Made before anything is set or loaded."""
-        self.hyperparameters = LiveHyperparameters(settings.behavior, trainer, settings.config.hyperparameters, bus)
+        self.hyperparameters = LiveHyperparameters(settings.behavior, trainer, settings.config, bus)
         self.policy = State()
         self.num_sampled = 0
         self._settings = settings

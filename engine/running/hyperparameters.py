@@ -8,7 +8,8 @@ from typing import cast, get_args
 from annotated_types import Ge, Gt, Le
 from pydantic.fields import FieldInfo
 
-from rl_tui.engine.config.types import Settings
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.reward_signals import KIND
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.session.bus import EventBus
@@ -27,10 +28,10 @@ class LiveHyperparameters:
 
     has_changed = False
 
-    def __init__(self, behavior: str, trainer: Trainer, settings: Settings, bus: EventBus):
+    def __init__(self, behavior: str, trainer: Trainer, config: BehaviorConfig, bus: EventBus):
         self._behavior = behavior
         self._trainer = trainer
-        self._settings = settings
+        self._config = config
         self._bus = bus
         self._configured = dict(trainer.hyperparameters())
 
@@ -50,7 +51,7 @@ class LiveHyperparameters:
     def publish(self) -> None:
         """Publish what may be changed, and its limits."""
         values = dict(self.values)
-        self._bus.publish(HyperparametersReported(self._behavior, values, ranges(self._settings, values)))
+        self._bus.publish(HyperparametersReported(self._behavior, values, ranges(self._config, values)))
 
     def publish_changes(self, before: Mapping[str, float], step: int) -> None:
         """Publish every value that differs from `before`, then all of them."""
@@ -92,9 +93,15 @@ class LiveHyperparameters:
                 return f"the value of {name} set during training was not restored: it cannot be set here"
 
 
-def ranges(settings: Settings, names: Iterable[str]) -> dict[str, Range]:
-    """The values that a configuration allows for each."""
-    return {name: _range(type(settings).model_fields[name]) for name in names}
+def ranges(config: BehaviorConfig, names: Iterable[str]) -> dict[str, Range]:
+    """The values that a configuration allows for each, of the trainer or of a reward signal."""
+    return {name: _range(_field(config, name)) for name in names}
+
+
+def _field(config: BehaviorConfig, name: str) -> FieldInfo:
+    signal, _, key = name.removeprefix(f"{KIND}.").rpartition(".")
+    settings = config.reward_signals[signal] if signal else config.hyperparameters
+    return type(settings).model_fields[key]
 
 
 def _range(field: FieldInfo) -> Range:

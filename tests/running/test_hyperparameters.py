@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
+from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
-from rl_tui.engine.learning.sac.settings import SACSettings
 from rl_tui.engine.running.hyperparameters import ranges
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
@@ -76,13 +75,14 @@ def stop(run: LiveRun) -> CheckpointSaved:
 
 
 def test_what_is_reported_of_a_hyperparameter_is_what_a_file_may_say_of_it() -> None:
-    assert ranges(PPOSettings(), ["learning_rate", "lambd", "num_epoch", "target_kl"]) == {
+    ppo, sac = (BehaviorConfig.model_validate({"trainer_type": name}) for name in ("ppo", "sac"))
+    assert ranges(ppo, ["learning_rate", "lambd", "num_epoch", "target_kl"]) == {
         "learning_rate": Range(0.0, above_minimum=True),
         "lambd": Range(0.0, 1.0),
         "num_epoch": Range(1.0, is_whole=True),
         "target_kl": Range(0.0, above_minimum=True),
     }
-    assert ranges(SACSettings(), ["target_entropy"]) == {"target_entropy": Range()}
+    assert ranges(sac, ["target_entropy"]) == {"target_entropy": Range()}
 
 
 def test_what_may_be_changed_is_published_when_a_behavior_starts(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from rl_tui.tui.panes.detail import (
 )
 from rl_tui.tui.panes.environments import awaited_for, awaited_of_user, num_restarts, restarts_of, standing_lines
 from rl_tui.tui.panes.histogram import returns_lines
-from rl_tui.tui.panes.hyperparameter_list import moved_to
+from rl_tui.tui.panes.hyperparameter_list import label_of, moved_to
 
 LONGEST_NAME = 17
 LOW = 14  # rows below which no row is left blank
@@ -196,7 +196,7 @@ def _hyperparameters(behavior: BehaviorView, frame: Frame) -> list[Line]:
         now = value if moved is None else moved
         exact = f"{now:.4g}"
         began = f"  from {value:.4g}" if exact != f"{value:.4g}" else ""
-        title = left(safe_text(name), LONGEST_NAME, frame.glyphs.ellipsis)
+        title = left(label_of(name), LONGEST_NAME, frame.glyphs.ellipsis)
         rows.append(
             line(
                 Span(f" {title}", "dim"),

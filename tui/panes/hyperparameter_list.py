@@ -8,12 +8,13 @@ from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.messages import HyperparameterChanged
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.lines import Line, Span, line
-from rl_tui.tui.drawing.text import count, duration, left, right, time_of_day
+from rl_tui.tui.drawing.text import count, duration, left, num_cells, right, time_of_day
 from rl_tui.tui.panes.base import BEAT, Frame
 from rl_tui.tui.panes.list import Entry, ListPane, same
 
-NAME_WIDTH = 22
+NAME_WIDTH, WIDEST_NAME = 22, 40
 VALUE_WIDTH = 12
+OF_SIGNALS = "reward_signals."  # what names of reward signals' numbers begin with
 
 
 class HyperparameterList(ListPane):
@@ -33,7 +34,7 @@ class HyperparameterList(ListPane):
 
     def header(self, frame: Frame, width: int) -> Line:
         """The columns of `_value_row`."""
-        words = f"{'name':<{NAME_WIDTH}}{'value':>{VALUE_WIDTH}}{'last summary':>{VALUE_WIDTH + 2}}   changed"
+        words = f"{'name':<{_name_width(frame)}}{'value':>{VALUE_WIDTH}}{'last summary':>{VALUE_WIDTH + 2}}   changed"
         return line(" " * self.cursor_width, Span(words, "dim"))
 
     def empty(self, frame: Frame) -> str:
@@ -48,11 +49,16 @@ class HyperparameterList(ListPane):
         if behavior is None:
             return []
         newest = {change.name: (at, change) for at, change in behavior.changes}
+        name_width = _name_width(frame)
         return [
             Entry(
                 name,
                 f"{safe_text(name)} {figure(value)}",
-                same(_value_row(name, value, moved_to(name, behavior), newest.get(name), frame.time)),
+                same(
+                    _value_row(
+                        left(label_of(name), name_width), value, moved_to(name, behavior), newest.get(name), frame.time
+                    )
+                ),
             )
             for name, value in behavior.hyperparameters.items()
         ]
@@ -96,6 +102,17 @@ def moved_to(name: str, behavior: BehaviorView) -> float | None:
     return behavior.metrics.get(metric_of(name))
 
 
+def label_of(name: str) -> str:
+    """The name in a list: `curiosity.learning_rate` for `reward_signals.curiosity.learning_rate`."""
+    return safe_text(name).removeprefix(OF_SIGNALS)
+
+
+def _name_width(frame: Frame) -> int:
+    """As wide as the longest name, within limits, and a space."""
+    names = frame.behavior.hyperparameters if frame.behavior is not None else ()
+    return min(WIDEST_NAME, max([NAME_WIDTH, *(num_cells(label_of(name)) + 1 for name in names)]))
+
+
 def _value_row(
     name: str, value: float, moved: float | None, changed: tuple[float, HyperparameterChanged] | None, now: float
 ) -> Line:  # fmt: skip
@@ -104,7 +121,7 @@ def _value_row(
         at, change = changed
         changed_text = f"{figure(change.old)} -> {figure(change.new)}, {duration(now - at)} ago"
     return line(
-        left(safe_text(name), NAME_WIDTH),
+        name,
         Span(right(figure(value), VALUE_WIDTH), "strong"),
         Span(right("-" if moved is None else f"{moved:.4g}", VALUE_WIDTH + 2), "dim"),
         Span(f"   {changed_text}", "dim"),
@@ -112,6 +129,6 @@ def _value_row(
 
 
 def _change_entry(number: int, at: float, change: HyperparameterChanged) -> Entry:
-    change_text = f"{safe_text(change.name)} {figure(change.old)} -> {figure(change.new)}"
+    change_text = f"{label_of(change.name)} {figure(change.old)} -> {figure(change.new)}"
     text = f"{time_of_day(at)}  {change_text}  at step {count(change.step)}"
     return Entry(str(number), text, same(line(text)))

@@ -10,6 +10,7 @@ from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line
 from rl_tui.tui.drawing.text import count, fit, fit_path, left, num_cells, time_of_day
+from rl_tui.tui.panes.hyperparameter_list import OF_SIGNALS
 from rl_tui.tui.panes.list import Entry
 from rl_tui.tui.runs.configurations import KeyPath, Setting
 
@@ -155,13 +156,17 @@ def row_entry(row: HeadingRow | SettingRow, columns: Columns, glyphs: Glyphs) ->
 def changes_of(view: RunView) -> Changes:
     """Those of a run."""
     live = {
-        ("behaviors", safe_text(behavior.name), "hyperparameters", *event.name.split(".")): LiveValue(
-            f"{event.new:g}", event.step, at
-        )
+        ("behaviors", safe_text(behavior.name), *_path_of(event.name)): LiveValue(f"{event.new:g}", event.step, at)
         for behavior in view.behaviors.values()
         for at, event in behavior.changes
     }
     return Changes(live, {tuple(map(safe_text, path)): source for path, source in view.sources.items()})
+
+
+def _path_of(hyperparameter: str) -> list[str]:
+    """From the behavior to the key that it was read from."""
+    is_of_signal = hyperparameter.startswith(OF_SIGNALS)
+    return hyperparameter.split(".") if is_of_signal else ["hyperparameters", *hyperparameter.split(".")]
 
 
 def _heading_entry(row: HeadingRow, glyphs: Glyphs) -> Entry:

@@ -66,6 +66,13 @@ class RewardSignal:
         """
         raise NotImplementedError
 
+    def change_settings(self, settings: RewardSignalSettings) -> None:
+        """Use these from the next update on; one of those that are `changeable` differs.
+
+        Called only if the settings name any.
+        """
+        raise NotImplementedError
+
     @property
     def is_finite(self) -> bool:
         """Whether all that it has learned is, asked once after each update; if not, the update fails."""

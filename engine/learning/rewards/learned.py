@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.flat import FlatParameters
 from rl_tui.engine.learning.networks.normalizer import Normalizer
@@ -103,6 +104,11 @@ class LearnedSignal(RewardSignal, ABC, Generic[S, N]):
         self.context.sync.average_gradients([gradient], transitions.num_rows)
         self._step(gradient, self.settings.learning_rate)
         return metrics
+
+    def change_settings(self, settings: RewardSignalSettings) -> None:
+        """Use these, of the same class, from the next update on."""
+        assert isinstance(settings, type(self.settings))
+        self.settings = settings
 
     @property
     def is_finite(self) -> bool:

@@ -16,6 +16,7 @@ class LearnedSettings(RewardSignalSettings):
     """Of a signal with a network of its own, which learns by Adam."""
 
     learns: ClassVar = True
+    changeable: ClassVar = ("learning_rate",)
 
     learning_rate: Positive = 3e-4
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.reward_signals import KIND, RewardSignalSettings
+from rl_tui.engine.config.reward_signals import KIND, RewardSignalSettings, changeable_name
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.installed_plugin import checked
@@ -27,9 +27,9 @@ from rl_tui.engine.specs import CUT, BehaviorSpec, Bool, Float32, State, Traject
 Snapshots: TypeAlias = Sequence[tuple[RewardSignal, Any]]  # of some signals
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stream:
-    """A signal by its key under `reward_signals`."""
+    """A signal by its key under `reward_signals`. Its settings are those of now."""
 
     name: str
     settings: RewardSignalSettings
@@ -50,6 +50,17 @@ class Stream:
     def title(self) -> str:
         """Its name in the tags of metrics."""
         return self.settings.title or self.name.capitalize()
+
+    def changeable_values(self) -> dict[str, float]:
+        """What may be changed while it learns, by its name in the behavior."""
+        return {changeable_name(self.name, key): value for key, value in self.settings.changeable_values().items()}
+
+    def set_value(self, name: str, value: float) -> None:
+        """Change one of these from the next update on. Raises ConfigError for a wrong value, PluginError."""
+        path = changeable_name(self.name, "")
+        changed = self.settings.with_value(name.removeprefix(path), value, path)
+        self.signal.change_settings(changed)
+        self.settings = changed
 
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N]. Raises NonFiniteError, PluginError."""
@@ -132,6 +143,15 @@ class RewardStreams:
     def num_parameters(self) -> int:
         """How many numbers the signals train."""
         return sum(stream.num_parameters for stream in self._learning)
+
+    def changeable_values(self) -> dict[str, float]:
+        """What may be changed of the signals, by its name in the behavior."""
+        return {name: value for stream in self._streams for name, value in stream.changeable_values().items()}
+
+    def set_value(self, name: str, value: float) -> None:
+        """Change one of these from the next update on. Raises ConfigError for a wrong value, PluginError."""
+        (stream,) = (stream for stream in self._streams if name in stream.changeable_values())
+        stream.set_value(name, value)
 
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N, S], each stream multiplied by its strength. Raises NonFiniteError, PluginError."""
@@ -244,6 +264,8 @@ def _lacking(kind: type[RewardSignal], settings: RewardSignalSettings) -> str:
         return ", ".join(f"`{method}`" for method in sorted(missing))
     if settings.learns != (kind.update is not base.update):
         return "`update` if and only if `learns` of its settings is True"
+    if settings.changeable and kind.change_settings is base.change_settings:
+        return "`change_settings`, since `changeable` of its settings has something"
     if kind.evaluate_transitions is not base.evaluate_transitions:
         return ""
     if settings.is_reevaluated:

@@ -12,7 +12,7 @@ import torch
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.errors import NonFiniteError, PluginError
+from rl_tui.engine.errors import ConfigError, NonFiniteError, PluginError
 from rl_tui.engine.learning.on_policy import trainer as module
 from rl_tui.engine.learning.on_policy.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.rewards import learned
@@ -49,10 +49,12 @@ def trainer(
     seed: int = 0,
     network: Mapping[str, object] = {},
     device: torch.device = CPU,
+    learning_rate_of_signal: float | None = None,
     **hyper: object,
 ) -> Trainer:
     """With the environment's reward and half of the signal's."""
     layers = {"hidden_units": 8, "num_layers": 1}
+    rate = {} if learning_rate_of_signal is None else {"learning_rate": learning_rate_of_signal}
     config = BehaviorConfig.model_validate(
         {
             "trainer_type": name,
@@ -60,7 +62,7 @@ def trainer(
             "network_settings": layers | dict(network),
             "reward_signals": {
                 "extrinsic": {},
-                signal: {"strength": 0.5, "gamma": 1.0, "network_settings": layers | {"normalize": True}},
+                signal: {"strength": 0.5, "gamma": 1.0, "network_settings": layers | {"normalize": True}} | rate,
             },
             "time_horizon": 16,
         }
@@ -351,6 +353,35 @@ def test_the_rows_of_a_block_are_evaluated_in_parts(monkeypatch: pytest.MonkeyPa
     np.testing.assert_allclose(signal_of(parts).evaluate(experience), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", TRAINERS)
+def test_its_learning_rate_can_be_changed(name: str) -> None:
+    """As if the file had the new one; each block is learned from once the change is made."""
+    rate = "reward_signals.distillation.learning_rate"
+    changed, from_file = trainer(name, "distillation"), trainer(name, "distillation", learning_rate_of_signal=0.05)
+    assert changed.hyperparameters()[rate] == 0.01
+    changed.set_hyperparameter(rate, 0.05)
+    assert changed.hyperparameters() == from_file.hyperparameters()
+    assert fed(changed, 3) == fed(from_file, 3)
+    assert same(changed.state(), from_file.state())
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("learning_rate", -1.0, "reward_signals.distillation.learning_rate: must be greater than 0, got -1.0"),
+        ("learning_rate", float("nan"), "reward_signals.distillation.learning_rate: must be a finite number, got nan"),
+        ("lerning_rate", 1.0, "cannot be changed .*. Did you mean reward_signals.distillation.learning_rate?"),
+        ("strength", 1.0, "reward_signals.distillation.strength: cannot be changed while it trains"),
+    ],
+)
+def test_what_a_file_could_not_say_of_a_signal_changes_nothing(key: str, value: float, reason: str) -> None:
+    made, other = trainer("ppo", "distillation"), trainer("ppo", "distillation")
+    with pytest.raises(ConfigError, match=reason):
+        made.set_hyperparameter(f"reward_signals.distillation.{key}", value)
+    assert made.hyperparameters() == other.hyperparameters()
+    assert fed(made, 2) == fed(other, 2)
+
+
 BROKEN = """
 import numpy as np
 import torch
@@ -362,6 +393,9 @@ class BrokenSettings(RewardSignalSettings):
     implementation = "broken:Broken"
     learns = {learns}
     is_reevaluated = {is_reevaluated}
+    changeable = {changeable}
+
+    rate: float = 1.0
 
 class Broken(RewardSignal):
     num_parameters = {num_parameters}
@@ -383,6 +417,7 @@ class Broken(RewardSignal):
 WHOLE = {
     "learns": True,
     "is_reevaluated": False,
+    "changeable": (),
     "num_parameters": 1,
     "made": "",
     "method": "evaluate",
@@ -405,6 +440,7 @@ def broken(packages: Packages, **changes: object) -> Trainer:
         ({"learns": False}, "Broken must define `update` if and only if `learns` of its settings is True"),
         ({"method": "pay"}, "Broken must define `evaluate` or `evaluate_transitions`"),
         ({"is_reevaluated": True}, "Broken must define `evaluate_transitions`, since `is_reevaluated` of"),
+        ({"changeable": ("rate",)}, "Broken must define `change_settings`, since `changeable` of its settings"),
         ({"made": "self.m"}, r"its constructor raised AttributeError: .* has no attribute 'm', at .*broken.py:\d+ in"),
         ({"num_parameters": None}, "num_parameters must be a whole number, or a property that is one, got None"),
         ({"num_parameters": "lambda self: 3"}, "num_parameters must be .*, got a method"),

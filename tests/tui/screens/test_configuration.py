@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rl_tui.engine.session.messages import Envelope, HyperparameterChanged
 from rl_tui.engine.session.view import RunView
+from rl_tui.tui.panes.setting_row import changes_of
 from rl_tui.tui.runs.configurations import compared, differing, read_settings
 from rl_tui.tui.runs.setting_tree import opened_by_room, sections_of
 from tests.tui import scenes
@@ -338,3 +339,13 @@ async def test_changed_value_stands_beside_that_of_another_run(tmp_path: Path) -
         await screen.press("d")
         row = words(await screen.until("there: bold"), RATE)
         assert row == f"~ hyperparameters.{RATE} 0.0003 there: 0.001 now 0.0001 11:18"
+
+
+def test_change_of_a_reward_signal_belongs_to_its_own_key() -> None:
+    story = scenes.healthy(1)
+    story.publish(HyperparameterChanged("Walker", 100_000, "reward_signals.curiosity.learning_rate", 3e-4, 2e-4))
+    story.publish(HyperparameterChanged("Walker", 100_000, "learning_rate", 3e-4, 2e-4))
+    assert set(changes_of(story.view()).live) == {
+        ("behaviors", "Walker", "reward_signals", "curiosity", "learning_rate"),
+        ("behaviors", "Walker", "hyperparameters", "learning_rate"),
+    }

@@ -246,3 +246,24 @@ async def test_course_of_the_one_below_the_cursor_is_drawn_where_there_is_room(
         text = await screen.press("end")
         assert "Learning Rate" not in text
         assert ("mean of 100 episodes" in text) is has_chart
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_numbers_of_a_reward_signal_have_room_and_keep_their_whole_name_in_commands(
+    size: tuple[int, int],
+) -> None:
+    story, name = tuned(), "reward_signals.curiosity.learning_rate"
+    values, ranges = VALUES | {name: 2e-4}, RANGES | {name: Range(0.0, above_minimum=True)}
+    story.publish(HyperparametersReported("Walker", values, ranges))
+    story.publish(HyperparameterChanged("Walker", 150_000, name, 1e-4, 2e-4))
+    async with Driven(story.view(), size, opened="hyperparameters") as screen:
+        text = await screen.press("end")
+        row = next(row for row in text.splitlines() if "▸ curiosity" in row)
+        assert row.strip("│ ").split()[:4] == ["▸", "curiosity.learning_rate", "0.0002", "-"]
+        assert "0.0001 -> 0.0002" in row
+        assert "curiosity.learning_rate 0.0001 -> 0.0002  at step 150k" in text
+        assert f"{name} of Walker" in await screen.press("enter")
+        await screen.press("1", "e", "minus", "3", "enter", "y")
+        (command,) = screen.session.commands
+        assert isinstance(command, SetHyperparameter)
+        assert (command.name, command.value) == (name, 1e-3)
