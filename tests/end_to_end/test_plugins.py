@@ -8,10 +8,11 @@ import sqlite3
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -21,7 +22,10 @@ from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import CheckpointError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
+from rl_tui.engine.learning.rewards.base import RewardContext
+from rl_tui.engine.learning.rewards.streams import require_signal
 from rl_tui.engine.learning.trainer import Trainer, abstract_methods, make_trainer
+from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.session.codec import decode
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
@@ -32,6 +36,7 @@ from rl_tui.engine.session.messages import (
     MetricsReported,
     Pause,
     PolicyExported,
+    Range,
     Resume,
     SetHyperparameter,
     Stop,
@@ -162,13 +167,13 @@ def test_every_example_is_installed_by_pip_and_trains_from_its_file(tmp_path: Pa
     run_python(Path(sys.executable), *pip, folder=tmp_path)
     files = {Path(path).parent.name: path for path in FILES if path.endswith(".yaml")}
     runs = [[path, "--no-ui", f"--run-id={name}", "--seed=1"] for name, path in files.items()]
-    for words, behavior in zip(runs, ("CartPole", "Line", "Point", "CartPole"), strict=True):
+    for words, behavior in zip(runs, ("CartPole", "Line", "Line", "Point", "CartPole"), strict=True):
         words += ["--set", f"behaviors.{behavior}.max_steps=2500", "--set", f"behaviors.{behavior}.summary_freq=1000"]
     runs.append([*runs[list(files).index("rl-tui-sqlite")], "--resume", "--set", "behaviors.CartPole.max_steps=4000"])
     said = run_python(python, "-c", TRAIN, json.dumps([["plugins"], ["schema"], *runs]), folder=tmp_path)
-    assert said.count("Run finished (exit code 0)") == said.count("ended with 0\n") - 2 == 5, said
+    assert said.count("Run finished (exit code 0)") == said.count("ended with 0\n") - 2 == 6, said
     listed, schema, *_ = said.split("ended with 0\n")
-    for name in ("sqlite", "count", "point", "a2c"):
+    for name in ("sqlite", "count", "novelty", "point", "a2c"):
         assert re.search(rf"^  {name} +rl-tui-{name} 1.0 +\w", listed, re.MULTILINE), listed
     for key in ("cell_size", "goal_radius", "value_coefficient", '"sqlite"'):
         assert key in schema
@@ -263,3 +268,104 @@ def test_trainer_of_a_plug_in_solves_the_one_step_task(
     config = BehaviorConfig.model_validate(settings | {"network_settings": {"hidden_units": 16, "num_layers": 1}})
     trainer = train(toy(actions), config, 5000, 1, torch_device)
     assert mean_return(toy(actions), trainer.make_policy(1), 400, seed=2) > 0.9
+
+
+RATE = "reward_signals.novelty.learning_rate"
+
+
+def novelty(folder: Path, max_steps: int, **checkpoints: Any) -> RunConfig:
+    """The page's configuration of it, for so many steps, in folder/results/run."""
+    document = yaml.safe_load(FILES["rl-tui-novelty/line.yaml"])
+    document["behaviors"]["Line"] |= {"max_steps": max_steps}
+    document["checkpoint_settings"] = {"run_id": "run", "results_dir": str(folder / "results")} | checkpoints
+    return parse_config(yaml.safe_dump(document).encode(), "line.yaml")
+
+
+def test_signal_that_learns_is_short() -> None:
+    files = [text for path, text in FILES.items() if path.startswith("rl-tui-novelty") and path.endswith(".py")]
+    assert sum(len(text.splitlines()) for text in files) <= 60
+
+
+def test_learning_rate_of_a_signal_changes_while_it_trains_and_after_a_resume(installed: Path) -> None:
+    with live(novelty(installed, ENDLESS)) as run:
+        run.wait_for(MetricsReported)
+        report = run.of(HyperparametersReported)[-1]
+        assert (report.values[RATE], report.ranges[RATE]) == (1e-3, Range(0.0, above_minimum=True))
+        assert not run.send(SetHyperparameter("Line", RATE, -1.0)).ok
+        changed = run.send(SetHyperparameter("Line", RATE, 3e-3))
+        assert changed.ok, changed
+        assert changed.message.startswith(f"{RATE} 0.001 -> 0.003 from step ")
+        assert run.send(Stop()).ok
+        run.wait()
+        saved = run.of(CheckpointSaved)[-1]
+    assert "Losses/Novelty Loss" in run.of(MetricsReported)[-1].metrics
+    resumed = run_to_end(novelty(installed, saved.step + 2000, resume=True))
+    assert resumed.of(BehaviorStarted)[0].step == saved.step
+    assert resumed.of(HyperparametersReported)[-1].values[RATE] == 3e-3
+    assert resumed.launch.exit_code == 0
+
+
+@pytest.mark.parametrize("trainer_type", ["ppo", "sac"])
+@pytest.mark.parametrize("is_changed_in_both", [True, False])
+def test_signal_that_learns_continues_from_its_state_bit_for_bit(
+    trainer_type: str, is_changed_in_both: bool, installed: Path
+) -> None:
+    """Unless its learning rate is another one, which a run saves next to the state."""
+    config = novelty(installed, 10_000).behaviors["Line"].model_dump()
+    sizes = {"batch_size": 16, "buffer_size": 64}
+    config |= {"trainer_type": trainer_type, "hyperparameters": sizes, "network_settings": {"hidden_units": 8}}
+    settings = BehaviorConfig.model_validate(config)
+    first, second = (make_trainer(SPEC, settings, seed, torch.device("cpu")) for seed in (0, 1))
+    begun = first.state().part("reward_novelty")
+    learn(first, range(3))
+    first.set_hyperparameter(RATE, 0.01)
+    if is_changed_in_both:
+        second.set_hyperparameter(RATE, 0.01)
+    second.load(through_a_file(first.state()))
+    if (replay := first.replay()) is not None:
+        second.load_replay(replay)
+    before = first.state().part("reward_novelty")
+    for trainer in (first, second):
+        learn(trainer, range(3, 6))
+    after = first.state().part("reward_novelty")
+    assert same(after, second.state().part("reward_novelty")) == is_changed_in_both
+    assert not same(before, after)
+    target = {name: array for name, array in begun.tensors.items() if ".target." in name}
+    assert target
+    assert all((array == after.tensors[name]).all() for name, array in target.items()), "it is not trained"
+
+
+def learn(trainer: Trainer, blocks: Iterable[int]) -> None:
+    for number in blocks:
+        trainer.add(experience(trainer, number))
+        trainer.update(100 * number)
+
+
+def test_what_was_seen_often_is_paid_less_than_what_was_not(installed: Path) -> None:
+    """Observations near 1 are learned from 300 times, those near -1 never."""
+    config = novelty(installed, 10_000).behaviors["Line"]
+    context = RewardContext(SPEC, config, 0, torch.device("cpu"))
+    signal = require_signal("novelty", config.reward_signals["novelty"])(config.reward_signals["novelty"], context)
+    seen, unseen = (transitions_near(place) for place in (1.0, -1.0))
+    first = [signal.evaluate_transitions(steps).mean() for steps in (seen, unseen)]
+    for _ in range(300):
+        signal.update(seen)
+    last = [signal.evaluate_transitions(steps).mean() for steps in (seen, unseen)]
+    assert last[0] < 0.02 * first[0]
+    assert last[1] > 0.5 * first[1]
+
+
+def transitions_near(place: float) -> Transitions:
+    random = np.random.default_rng(0)
+    observations = tuple(
+        (place + 0.1 * random.standard_normal((64, *spec.shape))).astype(np.float32) for spec in SPEC.observations
+    )
+    actions = np.zeros((64, SPEC.actions.continuous), np.float32)
+    branches = np.zeros((64, len(SPEC.actions.branches)), np.int64)
+    return Transitions(
+        observations=observations,
+        next_observations=observations,
+        endings=np.zeros(64, np.int8),
+        continuous_actions=actions,
+        discrete_actions=branches,
+    )
