@@ -26,7 +26,7 @@ class ActionProbabilities:
         taken = columns["continuous"], columns["chosen"], columns.get("allowed")
         self._parts = action_distributions(outputs.head, outputs.log_sigma, actions, *taken)
         log_probs = self._joined([part.log_probs for part in self._parts])
-        self.log_probs = log_probs.sum(1)[:, None] if self._is_joint else log_probs
+        self.log_probs = log_probs.sum(1)[:, None] if self._is_joint and log_probs.shape[1] > 1 else log_probs
         self.entropy = sum(part.entropy for part in self._parts)
 
     def gradients(self, grad_log_probs: Array, beta: float) -> tuple[Array, Array | None]:

@@ -40,7 +40,7 @@ from rl_tui.engine.learning.schedules import scheduled_learning_rate
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Samples, always
-from rl_tui.engine.learning.value_estimates import ValueEstimates, ValueEstimator
+from rl_tui.engine.learning.value_estimates import Critic, GroupCritic, ValueEstimates, ValueEstimator
 from rl_tui.engine.learning.value_function import Values
 from rl_tui.engine.specs import BehaviorSpec, Float32, State, Trajectories
 
@@ -76,7 +76,7 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         self._differ_by_rank(seed)
         self._step = GradientStep(self._network, hyper.adam_epsilon, hyper.max_grad_norm)
         rows_per_call = max(hyper.batch_size, ROWS_OF_VECTORS if self._layout.has_only_vectors else 1)
-        self._estimator = ValueEstimator(self._network, memory, rows_per_call, self._has_shared_critic)
+        self._estimator = ValueEstimator(self._critic, memory, rows_per_call, self._has_shared_critic)
         self._agents = AgentState.empty(memory.memory_size if memory else 0, np.float32)
         self._rollout = RolloutBuffer()
         self._updated_at = 0  # step
@@ -97,15 +97,15 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
     def _loss(self, outputs: Outputs, minibatch: Minibatch, coefficients: C) -> Loss:
         """The loss of these rows, given the networks' outputs for them."""
 
-    def _added_terms(self, coefficients: C) -> Sequence[AddedTerm]:  # of those that derive from it
+    def _added_terms(self, coefficients: C) -> Sequence[AddedTerm]:
         """Terms that autograd differentiates, as many in every mini-batch of an update."""
         return ()
 
-    def _normalized(self, minibatch: Minibatch, sync: Sync) -> Minibatch:  # the same
+    def _normalized(self, minibatch: Minibatch, sync: Sync) -> Minibatch:
         """With what is computed over the rows that all ranks have of a mini-batch; this rank may have none."""
         return minibatch
 
-    def _reported(self, coefficients: C) -> Metrics:  # the same
+    def _reported(self, coefficients: C) -> Metrics:
         """Coefficients by tag."""
         return {}
 
@@ -118,6 +118,11 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         """Actor and critic, whose first weights are drawn from `_random`."""
         activation = self._config.network_settings.activation
         return make_actor_critic(self._make_module(self._random), self._layout, activation, device)
+
+    @property
+    def _critic(self) -> Critic | GroupCritic:
+        """What estimates values."""
+        return self._network
 
     @property
     def _make_module(self) -> Callable[[np.random.Generator], ActorCriticModule]:
