@@ -21,6 +21,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.agent_state import AgentState
+from rl_tui.engine.learning.group_mates import Mates
 from rl_tui.engine.learning.large_observations import largest_observation
 from rl_tui.engine.learning.loss_inputs import CustomLoss
 from rl_tui.engine.learning.networks.flat import views
@@ -240,10 +241,18 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         """Prepare a rollout with estimates of the current networks. sync: with which ranks means are taken."""
         block = rollout.experience
         features = self._features(block.observations)
-        estimates = self._estimator(features, self._features(block.next_observations), block, self._agents)
+        following, next_mates = self._features(block.next_observations), self._next_mates(block)
+        estimates = self._estimator(features, following, block, self._agents, next_mates)
         columns = {name: self._place(of) for name, of in self._columns(rollout, estimates, sync).items()}
         mean_values = sync.mean(estimates.values)
         return PreparedRollout(rollout, features, columns, estimates.sequences, mean_values, estimates.agents)
+
+    def _next_mates(self, block: Trajectories) -> Mates | None:
+        """The mates after each segment, for a critic that sees them; None where there are no groups."""
+        observations, counts = block.next_mate_observations, block.next_mate_counts
+        if not self._estimator.sees_mates or observations is None or counts is None:
+            return None
+        return Mates(self._features(observations), counts)
 
     def _learn(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from rl_tui.engine.learning.on_policy.trainer import OnPolicyTrainer
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.sync import ONE_RANK
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, State, Trajectories
+from tests.fakes import MateCritic
 from tests.learning.on_policy.penalized import CRITIC, PENALTY, InClosedForm, PenalizedSettings, PenalizedTrainer
 from tests.learning.rollouts import SPEC, Simulation
 
@@ -152,6 +154,32 @@ def test_ppo_pays_nothing_for_terms_that_it_does_not_have(monkeypatch: pytest.Mo
     ppo.add(block)
     assert "Losses/Value Loss" in ppo.update(100)
     assert "Losses/Value Loss" in ppo.loss(block)
+
+
+class SeesMates(PenalizedTrainer):
+    """With a critic that says what it is shown."""
+
+    @property
+    def _critic(self) -> MateCritic:
+        return MateCritic()
+
+
+def test_a_critic_of_a_trainer_is_shown_mates_as_the_networks_are_shown_observations() -> None:
+    trainer = made(SeesMates, network={"normalize": True})
+    block = simulated(trainer)
+    trainer._evaluate(block)  # which moves the normalizer away from where it begins
+    counts = np.arange(block.num_segments) % 3
+    which = np.arange(block.num_segments).repeat(counts)
+    seen = tuple(column[which] for column in block.next_observations)
+    grouped = replace(block, next_mate_counts=counts, next_mate_observations=seen)
+    mates = trainer._next_mates(grouped)
+    assert mates is not None
+    np.testing.assert_array_equal(mates.counts, counts)
+    for ours, own in zip(mates.features, trainer._features(block.next_observations), strict=True):
+        np.testing.assert_array_equal(ours, own[which])
+        assert not np.array_equal(ours, np.concatenate(seen, 1))
+    assert trainer._next_mates(block) is None
+    assert made(PenalizedTrainer)._next_mates(grouped) is None
 
 
 def test_settings_that_lack_what_the_update_reads_are_refused_where_they_are_declared() -> None:
