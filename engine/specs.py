@@ -258,7 +258,8 @@ class Trajectories:
         that ended in the same step where the group has ended
     next_mate_observations: each [sum of these, ...], the newest of each mate then, segment after segment
     is_learned: bool[P], the policy that learns chose all actions of the segment; None: of every segment
-    unlearned_returns, unlearned_lengths: as those of episodes, of those whose last action another policy chose
+    unlearned_returns: as episode_returns, of episodes whose last action another policy chose than the one that learns
+    unlearned_lengths: as episode_lengths, of the same
     """
 
     observations: Observations

@@ -13,6 +13,8 @@ from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec, Policy
 
+SPARE_ROWS = 16  # steps for which an agent may wait for slower ones before an update
+
 
 class Collection:
     """Used in the collector's thread, from a reset of the pool to its end.
@@ -33,7 +35,9 @@ class Collection:
         self.behaviors = {name: behavior for name, behavior in known.items() if name in pool.specs}
         policies = {name: behavior.policy for name, behavior in self.behaviors.items()}
         horizons = {name: behavior.time_horizon for name, behavior in self.behaviors.items()}
-        self.collector = Collector(pool, policies, horizons, add_behavior=_weakly(self))
+        waits = any(behavior.learner.trainer.cuts_at_update for behavior in known.values())
+        spare_rows = SPARE_ROWS if waits else 0
+        self.collector = Collector(pool, policies, horizons, add_behavior=_weakly(self), spare_rows=spare_rows)
         self.reporter = ProgressReporter(self.collector, bus, waiting_seconds)
         self.block_sizes: dict[str, BlockSizes] = {}
         self._add_behavior = add_behavior

@@ -50,13 +50,16 @@ class Assembly:
     A silent agent loses its slot when there is no other room, or after a very long time.
     """
 
-    def __init__(self, spec: BehaviorSpec, time_horizon: int, memory_size: int = 0):
-        """memory_size: M, how much the policy remembers of each agent."""
+    def __init__(self, spec: BehaviorSpec, time_horizon: int, memory_size: int = 0, spare_rows: int = 0):
+        """memory_size: M, how much the policy remembers of each agent. spare_rows: of each agent, for those that go on
+        while `cut_once` waits for slower ones."""
         self._has_memory = memory_size > 0
         self._horizon = time_horizon
         self._cut_at = np.array(time_horizon)  # rows, at which a segment ends
         self._cut_before: Int64 | None = None  # of slot: segments that begin before it end once, None: none do
-        self._capacity = time_horizon + max(time_horizon, MIN_ROWS)
+        self._waits_left = 0  # for these
+        self._capacity = time_horizon + max(time_horizon, MIN_ROWS) + spare_rows
+        self._most_complete = max(time_horizon, MIN_ROWS)
         self._slots = Slots(self._capacity)
         self._columns = SlotColumns(spec, self._capacity, memory_size)
         self._last_ids: Int64 | None = None  # the last array of ids, and their slots
@@ -90,8 +93,11 @@ class Assembly:
 
     @property
     def is_full(self) -> bool:
-        """Some slot has no room for another segment: `drain` before the next step."""
-        return bool((self._slots.begun - self._slots.emitted >= self._capacity - self._horizon).any())
+        """Some slot has no room for another segment, or for another row where a cut is awaited: `drain` before the next
+        step."""
+        if self.awaits_cut:
+            return bool((self._slots.written - self._slots.emitted >= self._capacity).any())
+        return bool((self._slots.begun - self._slots.emitted >= self._most_complete).any())
 
     @property
     def num_held(self) -> int:
@@ -188,15 +194,33 @@ class Assembly:
         self._cut_at = np.array(1 if at_once else self._horizon)
 
     def cut_once(self) -> None:
-        """Cut every segment that has begun where its agent is next observed; the next block has these, and no later."""
+        """Cut every segment that has begun where its agent is next observed; the next block has these, and no later.
+
+        Agents that are silent are not waited for, and none after as many calls of `await_cut` as a segment has steps.
+        """
         self._cut_before = self._slots.written.copy()
+        self._waits_left = self._horizon
 
     @property
     def awaits_cut(self) -> bool:
-        """Whether `cut_once` has not cut all of them yet; agents that are silent are not waited for."""
+        """Whether `cut_once` has not cut all of them yet."""
+        return self._cut_before is not None and len(self._uncut) > 0
+
+    def await_cut(self) -> Int64:
+        """The agents whose segments `cut_once` has not cut yet."""
+        self._waits_left -= 1
+        if self._cut_before is not None and self._waits_left < 0:
+            self._cut_before = None
+        agents: Int64 = self._slots.agent_ids[self._uncut]
+        return agents
+
+    @property
+    def _uncut(self) -> Int64:
+        """The slots of these agents."""
         if self._cut_before is None:
-            return False
-        return bool(((self._slots.begun < self._cut_before) & (self._slots.state == ACTIVE)).any())
+            return np.empty(0, np.int64)
+        uncut: Int64 = ((self._slots.begun < self._cut_before) & (self._slots.state == ACTIVE)).nonzero()[0]
+        return uncut
 
     def set_version(self, version: int) -> None:
         """Actions come from this version of the policy from now on."""

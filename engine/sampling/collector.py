@@ -42,13 +42,15 @@ class Collector:
         horizons: Mapping[str, int],
         patience: int = PATIENCE,
         add_behavior: AddBehavior = refuse,
+        spare_rows: int = 0,
     ):
         """policies and horizons: of every behavior that the pool has. add_behavior: called in `receive` for each one
-        that appears later, returns its policy and horizon, and may raise."""
+        that appears later, returns its policy and horizon, and may raise. spare_rows: see Assembly."""
         self._pool = pool
         self._patience = patience
         self._steps = [0] * pool.num_instances  # since silent agents were last marked
         self._add_behavior = add_behavior
+        self._spare_rows = spare_rows
         self._policies: dict[str, Policy] = {}
         self._assemblies: dict[str, Assembly] = {}
         self._waiting: dict[str, list[tuple[int, DecisionSteps]]] = {}
@@ -61,7 +63,7 @@ class Collector:
 
     def _add(self, name: str, policy: Policy, horizon: int) -> None:
         self._policies[name] = policy
-        self._assemblies[name] = Assembly(self._pool.specs[name], horizon, policy.memory_size)
+        self._assemblies[name] = Assembly(self._pool.specs[name], horizon, policy.memory_size, self._spare_rows)
         self._assemblies[name].set_version(policy.version)
         self._waiting[name] = []
 
@@ -104,6 +106,9 @@ class Collector:
 
     def _abandon(self, instance: int) -> None:
         """What followed the last actions in this instance will never be known."""
+        self._received.discard(instance)
+        for name, waiting in self._waiting.items():
+            self._waiting[name] = [entry for entry in waiting if entry[0] != instance]
         for assembly in self._assemblies.values():
             assembly.abandon(ids_of_instance(assembly.agents, instance, self._pool.num_instances))
 
@@ -157,19 +162,27 @@ class Collector:
     def act(self) -> None:
         """Choose an action for every waiting agent, and send them to the instances that were received."""
         chosen: dict[int, dict[str, Actions]] = defaultdict(dict)
+        ahead = self._instances_ahead()
         for name, waiting in self._waiting.items():
-            if waiting:
-                self._act(name, waiting, chosen)
-                waiting.clear()
+            acting = [entry for entry in waiting if entry[0] not in ahead] if ahead else waiting
+            if acting:
+                self._act(name, acting, chosen)
+            self._waiting[name] = [entry for entry in waiting if entry[0] in ahead]
         start = perf_counter()
-        for instance in self._received:
+        for instance in self._received - ahead:
             self._pool.send(instance, chosen[instance])
         self.environment_seconds += perf_counter() - start
-        self._received.clear()
+        self._received &= ahead
         if min(self._steps) >= self._patience:
             self._steps = [0] * len(self._steps)
             for assembly in self._assemblies.values():
                 assembly.mark_silent()
+
+    def _instances_ahead(self) -> set[int]:
+        """Those that wait until `cut_once` has cut the segments of others."""
+        awaited = [assembly.await_cut() for assembly in self._assemblies.values() if assembly.awaits_cut]
+        behind = {agent % self._pool.num_instances for agents in awaited for agent in agents.tolist()}
+        return self._received - behind if behind else set()
 
     def _act(self, name: str, waiting: list[tuple[int, DecisionSteps]], chosen: dict[int, dict[str, Actions]]) -> None:
         start = perf_counter()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.experience import SEGMENT_FIELDS, join_field, join_mates, join_observations, take_mates
+from rl_tui.engine.experience import SEGMENT_FIELDS, join_field, join_mates, join_observations, joined, take_mates
 from rl_tui.engine.specs import CUT, TRUNCATED, Int64, Observations
 
 NO_VERSION = 2**62  # newer than any
+_ABSENT = dict.fromkeys(field.name for field in SEGMENT_FIELDS)
 
 
 @dataclass(slots=True)
@@ -91,10 +93,7 @@ class EndedSegments:
         """What `Trajectories` has of all of them, slot after slot, each slot's in time order."""
         parts, version = self.parts, self.oldest_version
         order = np.concatenate([part.slots for part in parts]).argsort(kind="stable")  # they were added in time order
-        counts = [len(part.slots) for part in parts]
-        fields = {
-            of.name: join_field(of, [part.fields.get(of.name) for part in parts], counts) for of in SEGMENT_FIELDS
-        }
+        fields = _join(parts)
         following = join_observations(part.next_observations for part in parts)
         mates = join_mates([part.mates for part in parts])
         self._clear()
@@ -104,3 +103,12 @@ class EndedSegments:
             "next_mate_observations": take_mates(mates, fields["next_mate_counts"], order),
             **{name: None if values is None else values[order] for name, values in fields.items()},
         }
+
+
+def _join(parts: Sequence[Segments]) -> dict[str, NDArray[Any] | None]:
+    """SEGMENT_FIELDS of all parts, by name."""
+    names = parts[0].fields.keys()
+    if all(part.fields.keys() == names for part in parts):
+        return _ABSENT | {name: joined([part.fields[name] for part in parts]) for name in names}
+    counts = [len(part.slots) for part in parts]
+    return {of.name: join_field(of, [part.fields.get(of.name) for part in parts], counts) for of in SEGMENT_FIELDS}

@@ -25,10 +25,13 @@ class Episodes(NamedTuple):
     @staticmethod
     def join(parts: Sequence[Episodes]) -> Episodes:
         """All in order."""
-        none = np.empty(0, np.int64)
-        returns = np.concatenate([np.empty(0), *(part.returns for part in parts)])
-        lengths = np.concatenate([none, *(part.lengths for part in parts)])
-        return Episodes(returns, lengths, np.concatenate([none, *(part.ends for part in parts)]))
+        if len(parts) < 2:
+            return parts[0] if parts else _NO_EPISODES
+        returns, lengths, ends = map(np.concatenate, zip(*parts, strict=True))
+        return Episodes(returns, lengths, ends)
+
+
+_NO_EPISODES = Episodes(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class FinishedEpisodes:
