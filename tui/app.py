@@ -254,8 +254,9 @@ class TrainerApp(FailingApp[ExitReason]):
         return timer
 
     async def on_event(self, event: events.Event) -> None:
-        """Training waits while a key is answered. One that was pressed before ctrl+z took effect does nothing."""
-        if isinstance(event, events.InputEvent) and self._was_pressed_before_stop(event):
+        """Training waits while a key is answered. One that was pressed before ctrl+z took effect does nothing, nor does
+        one that comes when the screens are closed already."""
+        if isinstance(event, events.InputEvent) and (self._was_pressed_before_stop(event) or not self.screen_stack):
             return
         if isinstance(event, events.Key):
             self._painter.on_key()
