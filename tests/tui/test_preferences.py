@@ -164,9 +164,9 @@ async def test_what_is_chosen_by_keys_comes_back_at_the_next_start(tmp_path: Pat
         async with app.run_test(size=(120, 40)) as pilot:
             for envelope in story.published:
                 session.bus.publish(envelope.event)
-            app.tick()
-            await pilot.pause()
-            app.tick()
+            for _ in range(4):  # events, then what was chosen, and then the behavior by its name, one at each tick
+                app.tick()
+                await pilot.pause()
             state = app.context.state
             if start == 1:
                 await pilot.press("3", "s", "T")
