@@ -99,9 +99,6 @@ class Collector:
         """Begin new episodes in every instance; those that are unfinished are truncated."""
         for instance in range(self._pool.num_instances):
             self._abandon(instance)
-        for waiting in self._waiting.values():
-            waiting.clear()
-        self._received.clear()
         self._pool.reset(seed)
 
     def _abandon(self, instance: int) -> None:
