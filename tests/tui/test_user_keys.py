@@ -157,7 +157,7 @@ def test_former_names_lead_to_commands_that_there_are() -> None:
 async def test_the_users_keys_act_and_stand_on_the_screen(tmp_path: Path) -> None:
     """pause and freeze have exchanged their keys, pause-all has two others; the former keys do nothing."""
     found = written(tmp_path, "pause: space\nfreeze: p\npause-all: [Z, F4]\n")
-    view, session = scenes.healthy(3).view(), FakeSession()
+    view, session = scenes.healthy(3).view(), FakeSession(answers=False)
     app = TrainerApp(session, view, clock=lambda: view.now, user_keys=found)
     async with app.run_test(size=(120, 130)) as pilot:
         assert "space pause" in await settled_text(pilot)
