@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rl_tui.engine.sampling.ended_segments import EndedSegments, Segments
 from rl_tui.engine.sampling.finished_episodes import Episodes, FinishedEpisodes
 from rl_tui.engine.sampling.mates import Candidates, find_mates
+from rl_tui.engine.sampling.pending_cut import PendingCut
 from rl_tui.engine.sampling.slot_columns import SlotColumns, longer
 from rl_tui.engine.sampling.slots import ACTIVE, NO_AGENT, VACANT, Slots
 from rl_tui.engine.specs import (
@@ -52,15 +53,14 @@ class Assembly:
 
     def __init__(self, spec: BehaviorSpec, time_horizon: int, memory_size: int = 0, spare_rows: int = 0):
         """memory_size: M, how much the policy remembers of each agent. spare_rows: of each agent, for those that go on
-        while `cut_once` waits for slower ones."""
+        while a cut is awaited."""
         self._has_memory = memory_size > 0
         self._horizon = time_horizon
         self._cut_at = np.array(time_horizon)  # rows, at which a segment ends
-        self._cut_before: Int64 | None = None  # of slot: segments that begin before it end once, None: none do
-        self._waits_left = 0  # for these
         self._capacity = time_horizon + max(time_horizon, MIN_ROWS) + spare_rows
         self._most_complete = max(time_horizon, MIN_ROWS)
         self._slots = Slots(self._capacity)
+        self.pending_cut = PendingCut(self._slots)
         self._columns = SlotColumns(spec, self._capacity, memory_size)
         self._last_ids: Int64 | None = None  # the last array of ids, and their slots
         self._last_slots: Int64 = np.empty(0, np.int64)
@@ -95,7 +95,7 @@ class Assembly:
     def is_full(self) -> bool:
         """Some slot has no room for another segment, or for another row where a cut is awaited: `drain` before the next
         step."""
-        if self.awaits_cut:
+        if self.pending_cut.limit is not None and len(self.pending_cut.awaited):
             return bool((self._slots.written - self._slots.emitted >= self._capacity).any())
         return bool((self._slots.begun - self._slots.emitted >= self._most_complete).any())
 
@@ -182,10 +182,10 @@ class Assembly:
             self._credit(slots, decisions)
         elif len(acted):
             self._credit(slots[acted], decisions, acted)
-        is_full = lengths >= self._cut_at
-        if self._cut_before is not None:
-            is_full |= (lengths > 0) & (owned.begun[slots] < self._cut_before[slots])
-        full = is_full.nonzero()[0]
+        ends = lengths >= self._cut_at
+        if self.pending_cut.limit is not None:
+            ends |= (lengths > 0) & (owned.begun[slots] < self.pending_cut.limit[slots])
+        full = ends.nonzero()[0]
         if len(full):
             self._cut(slots[full], decisions, full)
 
@@ -194,33 +194,9 @@ class Assembly:
         self._cut_at = np.array(1 if at_once else self._horizon)
 
     def cut_once(self) -> None:
-        """Cut every segment that has begun where its agent is next observed; the next block has these, and no later.
-
-        Agents that are silent are not waited for, and none after as many calls of `await_cut` as a segment has steps.
-        """
-        self._cut_before = self._slots.written.copy()
-        self._waits_left = self._horizon
-
-    @property
-    def awaits_cut(self) -> bool:
-        """Whether `cut_once` has not cut all of them yet."""
-        return self._cut_before is not None and len(self._uncut) > 0
-
-    def await_cut(self) -> Int64:
-        """The agents whose segments `cut_once` has not cut yet."""
-        self._waits_left -= 1
-        if self._cut_before is not None and self._waits_left < 0:
-            self._cut_before = None
-        agents: Int64 = self._slots.agent_ids[self._uncut]
-        return agents
-
-    @property
-    def _uncut(self) -> Int64:
-        """The slots of these agents."""
-        if self._cut_before is None:
-            return np.empty(0, np.int64)
-        uncut: Int64 = ((self._slots.begun < self._cut_before) & (self._slots.state == ACTIVE)).nonzero()[0]
-        return uncut
+        """Cut every segment that has begun where its agent is next observed, as PendingCut says; no agent is waited for
+        longer than a segment has steps."""
+        self.pending_cut.begin(self._horizon)
 
     def set_version(self, version: int) -> None:
         """Actions come from this version of the policy from now on."""
@@ -278,9 +254,9 @@ class Assembly:
     def drain(self) -> Trajectories:
         """Every whole segment, packed by agent and in time order; at least one row must be complete.
 
-        After `cut_once` without those that have begun since then: their group mates' may be unfinished.
+        While a cut is pending only those that it divides off.
         """
-        ended, limit = self._split_ended()
+        ended, self._segments, limit = self.pending_cut.divide(self._segments)
         block = Trajectories(
             measured=self._measured,
             statistics=self._statistics,
@@ -291,17 +267,6 @@ class Assembly:
         )
         self._measured, self._statistics = {}, {}
         return block
-
-    def _split_ended(self) -> tuple[EndedSegments, Int64 | None]:
-        """The segments of the next block, and up to which row of each slot they are; None: all."""
-        ended, limit, awaits_cut = self._segments, self._cut_before, self.awaits_cut
-        later = EndedSegments() if limit is None else ended.split(limit)
-        if not ended.parts:  # the columns of an agent that has begun since then are full
-            ended, limit, later, awaits_cut = later, None, EndedSegments(), False
-        self._segments = later
-        if not awaits_cut:
-            self._cut_before = None
-        return ended, limit
 
     def _pop_departed(self) -> Int64:
         """Agents that left, and those for which a policy that does not learn took over since the last block."""
@@ -393,7 +358,7 @@ class Assembly:
             self._episode_begun = longer(self._episode_begun, added)
             self._begin_versions = longer(self._begin_versions, added)
             self._policies, self._policy_begun = longer(self._policies, added), longer(self._policy_begun, added)
-            self._cut_before = None if self._cut_before is None else longer(self._cut_before, added)
+            self.pending_cut.grow(added)
         self._clear(released)
         self._begin_versions[released] = self._begin_versions[slots] = self._version
         return slots

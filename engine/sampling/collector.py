@@ -112,11 +112,12 @@ class Collector:
     def is_due(self, behavior: str, num_rows: int) -> bool:
         """Whether a block with at least `num_rows` to learn from is complete, or the columns are full.
 
-        While `cut_once` has not cut all segments, only the latter counts.
+        While agents are waited for, only the latter counts.
         """
         assembly = self._assemblies[behavior]
-        is_complete = assembly.num_complete_learned >= num_rows and not assembly.awaits_cut
-        return is_complete or (assembly.num_complete > 0 and assembly.is_full)
+        if assembly.num_complete_learned >= num_rows and not len(assembly.pending_cut.awaited):
+            return True
+        return assembly.num_complete > 0 and assembly.is_full
 
     def drain(self, behavior: str) -> Trajectories:
         """The block that is due."""
@@ -160,26 +161,38 @@ class Collector:
         """Choose an action for every waiting agent, and send them to the instances that were received."""
         chosen: dict[int, dict[str, Actions]] = defaultdict(dict)
         ahead = self._instances_ahead()
+        left = self._leave(ahead) if ahead else None
         for name, waiting in self._waiting.items():
-            acting = [entry for entry in waiting if entry[0] not in ahead] if ahead else waiting
-            if acting:
-                self._act(name, acting, chosen)
-            self._waiting[name] = [entry for entry in waiting if entry[0] in ahead]
+            if waiting:
+                self._act(name, waiting, chosen)
+                waiting.clear()
         start = perf_counter()
-        for instance in self._received - ahead:
+        for instance in self._received:
             self._pool.send(instance, chosen[instance])
         self.environment_seconds += perf_counter() - start
-        self._received &= ahead
+        self._received.clear()
+        if left is not None:
+            self._waiting, self._received = left, ahead
         if min(self._steps) >= self._patience:
             self._steps = [0] * len(self._steps)
             for assembly in self._assemblies.values():
                 assembly.mark_silent()
 
     def _instances_ahead(self) -> set[int]:
-        """Those that wait until `cut_once` has cut the segments of others."""
-        awaited = [assembly.await_cut() for assembly in self._assemblies.values() if assembly.awaits_cut]
-        behind = {agent % self._pool.num_instances for agents in awaited for agent in agents.tolist()}
-        return self._received - behind if behind else set()
+        """Those that wait until the segments of agents in others are cut."""
+        behind: set[int] = set()
+        for assembly in self._assemblies.values():
+            if assembly.pending_cut.limit is not None:
+                behind |= {agent % self._pool.num_instances for agent in assembly.pending_cut.wait().tolist()}
+        return self._received - behind if behind else behind
+
+    def _leave(self, ahead: set[int]) -> dict[str, list[tuple[int, DecisionSteps]]]:
+        """Take out what waits in these instances."""
+        left = {name: [entry for entry in waiting if entry[0] in ahead] for name, waiting in self._waiting.items()}
+        for waiting in self._waiting.values():
+            waiting[:] = [entry for entry in waiting if entry[0] not in ahead]
+        self._received -= ahead
+        return left
 
     def _act(self, name: str, waiting: list[tuple[int, DecisionSteps]], chosen: dict[int, dict[str, Actions]]) -> None:
         start = perf_counter()
