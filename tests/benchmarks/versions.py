@@ -8,6 +8,9 @@ vary less than seconds on a machine that others use:
     whole       of the process and all its children, from its start to its end, as the system counts them
     training    of all threads of the process, from the reset environments to the last update, as the run counts them
 
+With --at-once both of a pair run at the same time, each on a CPU of its own, which they exchange from pair to pair:
+what other programs do to the machine then slows both.
+
 --python is used for both checkouts unless --before-python or --after-python names another; it needs the packages only,
 since the checkout comes first on its path.
 """
@@ -21,7 +24,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryFile
@@ -40,13 +45,14 @@ class Checkout:
     folder: Path
     python: Path
 
-    def run(self, workload: str, rollouts: int, seed: int) -> Cost:
-        """Train once. Raises RuntimeError with its stderr when that fails."""
+    def run(self, workload: str, rollouts: int, seed: int, cpu: int | None = None) -> Cost:
+        """Train once, on that CPU. Raises RuntimeError with its stderr when that fails."""
         words = ["-m", "tests.benchmarks.peers", "rl-tui", workload, "--seed", str(seed), "--rollouts", str(rollouts)]
+        pin = ("taskset", "--cpu-list", str(cpu)) if cpu is not None else ()
         began = time.perf_counter()
         with TemporaryFile() as output, TemporaryFile() as errors:
             process = subprocess.Popen(
-                [self.python, *words],
+                [*pin, self.python, *words],
                 cwd=self.folder,
                 env=self._surroundings(),
                 stdin=subprocess.DEVNULL,
@@ -97,7 +103,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The same training by both, one after the other."""
+    """The same training by both."""
 
     before: Cost
     after: Cost
@@ -108,19 +114,22 @@ class Pair:
         return ratio
 
 
-def measure(workload: str, before: Checkout, after: Checkout, pairs: int, rollouts: int) -> list[Pair]:
+def measure(workload: str, before: Checkout, after: Checkout, pairs: int, rollouts: int, at_once: bool) -> list[Pair]:
     """So many pairs, each reported on stderr."""
+    cpus = sorted(os.sched_getaffinity(0)) if at_once else [None]
     measured = []
-    for seed in range(1, pairs + 1):
-        if seed % 2:
-            first = before.run(workload, rollouts, seed)
-            pair = Pair(first, after.run(workload, rollouts, seed))
-        else:
-            first = after.run(workload, rollouts, seed)
-            pair = Pair(before.run(workload, rollouts, seed), first)
-        ratios = ", ".join(f"{cost} {pair.ratio(cost):.3f}" for cost in COSTS)
-        print(f"({workload}) pair {seed}: after / before: {ratios}", file=sys.stderr, flush=True)
-        measured.append(pair)
+    with ThreadPoolExecutor(len(cpus)) as threads:
+        for seed in range(1, pairs + 1):
+            in_turn = (before, after) if seed % 2 else (after, before)
+            runs = [
+                threads.submit(each.run, workload, rollouts, seed, cpu)
+                for each, cpu in zip(in_turn, cycle(cpus), strict=False)
+            ]
+            first, second = (run.result() for run in runs)
+            pair = Pair(first, second) if seed % 2 else Pair(second, first)
+            ratios = ", ".join(f"{cost} {pair.ratio(cost):.3f}" for cost in COSTS)
+            print(f"({workload}) pair {seed}: after / before: {ratios}", file=sys.stderr, flush=True)
+            measured.append(pair)
     return measured
 
 
@@ -162,7 +171,7 @@ def main(words: Sequence[str] | None = None) -> None:
     raw = {}
     for workload in arguments.only.split(","):
         rollouts = arguments.rollouts or ROLLOUTS[workload]
-        pairs = measure(workload, *checkouts, arguments.pairs, rollouts)
+        pairs = measure(workload, *checkouts, arguments.pairs, rollouts, arguments.at_once)
         print(f"\n{report(workload, pairs)}\n", flush=True)
         raw[workload] = [asdict(pair) for pair in pairs]
     if arguments.json is not None:
@@ -184,9 +193,12 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--python", type=Path, default=Path(sys.executable), metavar="PATH")
     parser.add_argument("--before-python", type=Path, metavar="PATH")
     parser.add_argument("--after-python", type=Path, metavar="PATH")
+    parser.add_argument("--at-once", action="store_true", help="both at the same time, where Linux and two CPUs allow")
     parser.add_argument("--cpus", type=int, default=2, help="CPUs that everything shares (2), where Linux can")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the raw numbers there")
     arguments = parser.parse_args(words)
+    if arguments.at_once and (not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2):
+        parser.error("--at-once: needs Linux with two CPUs")
     wrong = [part for part in arguments.only.split(",") if part not in ROLLOUTS]
     if wrong:
         parser.error(f"--only: must be of {', '.join(ROLLOUTS)}, got {wrong[0]}")
