@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from rl_tui.engine.specs import ActionSpec, BehaviorSpec, State, Trajectories
 from tests.fakes import MateCritic
 from tests.learning.on_policy.penalized import CRITIC, PENALTY, InClosedForm, PenalizedSettings, PenalizedTrainer
 from tests.learning.rollouts import SPEC, Simulation
+from tests.plugin_examples import PAGE
 
 CPU = torch.device("cpu")
 ACTIONS = {"continuous": ActionSpec(2), "discrete": ActionSpec(0, (3, 2)), "hybrid": SPEC.actions}
@@ -185,3 +187,20 @@ def test_a_critic_of_a_trainer_is_shown_mates_as_the_networks_are_shown_observat
 def test_settings_that_lack_what_the_update_reads_are_refused_where_they_are_declared() -> None:
     with pytest.raises(TypeError, match=r"Incomplete must have the fields .*buffer_size"):
         type("Incomplete", (OnPolicySettings,), {"implementation": "nowhere:Trainer", "__module__": __name__})
+
+
+@pytest.mark.usefixtures("form")
+def test_the_page_of_plug_ins_adds_a_term_to_ppo() -> None:
+    """Its snippet as it stands."""
+    snippet = re.search(r"```python\n(    def _added_terms\(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert snippet is not None
+    names: dict[str, Any] = {"AddedTerm": added_terms.AddedTerm, "Base": PPOTrainer, "torch": torch}
+    exec(f"from __future__ import annotations\nclass Added(Base):\n{snippet[1]}", names)  # noqa: S102  # our own page
+    hyperparameters = {"batch_size": 16, "learning_rate": 0.01}
+    config = BehaviorConfig.model_validate({"hyperparameters": hyperparameters, "max_steps": 1000})
+    trainers = [kind(SPEC, config, 0, CPU) for kind in (PPOTrainer, names["Added"])]
+    for trainer in trainers:
+        trainer.add(simulated(trainer))
+    plain, added = (trainer.update(0) for trainer in trainers)
+    assert added["Losses/Value Change"] > 0
+    assert plain["Losses/Value Loss"] != added["Losses/Value Loss"]
