@@ -34,7 +34,7 @@ from tempfile import TemporaryFile
 from tests.benchmarks.processes import limit_cpus
 from tests.benchmarks.tables import table
 
-ROLLOUTS = {"a": 98, "b": 13, "c": 30, "i": 4}  # ten pairs of all four take about ten minutes on two cores
+ROLLOUTS = {"a": 98, "b": 13, "c": 30, "i": 4}  # ten pairs of all four take about twenty minutes
 COSTS = "whole", "training"
 
 
