@@ -30,7 +30,7 @@ run: $(VENV)/.ready
 
 shell: $(VENV)/.ready
 	@echo "rl-tui is on the PATH of this shell; exit leaves it."
-	@VIRTUAL_ENV="$(abspath $(VENV))" PATH="$(abspath $(BIN)):$$PATH" $${SHELL:-/bin/sh}
+	@VIRTUAL_ENV="$(abspath $(VENV))" PATH="$(abspath $(BIN)):$$PATH" $${SHELL:-/bin/sh} || true
 
 test: check unit
 

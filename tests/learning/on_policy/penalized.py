@@ -34,7 +34,7 @@ PENALTY, CRITIC = "Losses/KL Penalty", "Losses/Auxiliary Value Loss"
 class PenalizedSettings(OnPolicySettings):
     """Its hyperparameters."""
 
-    implementation = "tests.learning.on_policy.penalized:PenalizedTrainer"
+    implementation: ClassVar = "tests.learning.on_policy.penalized:PenalizedTrainer"
     changeable: ClassVar = ("beta",)
     batch_size: int = 16
     buffer_size: int = 64
