@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from rl_tui.engine.config.behavior import ExportedKind
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.export.exported_policies import find_policy
+from rl_tui.engine.learning.acting.policy import ActorPolicy
 from rl_tui.engine.learning.episodes import read_episodes
 from rl_tui.engine.learning.player import Player
-from rl_tui.engine.learning.policies import ActorPolicy
 from rl_tui.engine.learning.recorded_episode import PlainColumns
 from rl_tui.engine.learning.value_function import Values
 from rl_tui.engine.sampling.environments.space_columns import SpaceColumns

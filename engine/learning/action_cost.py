@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.learning.distributions import ACTION_LIMIT
+from rl_tui.engine.learning.acting.distributions import ACTION_LIMIT
 from rl_tui.engine.specs import Trajectories
 
 MAGNITUDE, COST_SHARE = "Policy/Action Magnitude", "Environment/Action Cost Share"

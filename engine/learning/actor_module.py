@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from rl_tui.engine.config.network import NetworkSettings
-from rl_tui.engine.learning.distributions import MAX_LOG_SIGMA, MIN_LOG_SIGMA
+from rl_tui.engine.learning.acting.distributions import MAX_LOG_SIGMA, MIN_LOG_SIGMA
+from rl_tui.engine.learning.acting.normalization import LIMIT
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.actor import Actor
-from rl_tui.engine.learning.networks.normalizer import LIMIT
 from rl_tui.engine.learning.policy_module import PolicyModule, PolicyOutputs
 from rl_tui.engine.specs import BehaviorSpec, ObservationSpec, Weights
 

@@ -1,7 +1,7 @@
 """Formulas of the action distributions, with ML-Agents' constants, so that its published settings mean the same here.
 
 Most are written once for numpy arrays and torch tensors, with operators that mean the same for both. Acting has forms
-of its own where a call costs more than its arithmetic; they are next to those of learning, and tests hold them equal.
+of its own (acting/distributions.py); tests hold them equal.
 
 Shapes: N agents, B rows, A continuous dimensions, K branches, C choices of one branch, M mask columns (all choices).
 """
@@ -15,16 +15,12 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from rl_tui.engine.specs import ActionSpec, Bool, Float32, Int64
+from rl_tui.engine.learning.acting import distributions as acting
+from rl_tui.engine.learning.acting.distributions import EPSILON, FORBIDDEN, gaussian_scale
+from rl_tui.engine.specs import ActionSpec, Float32, Int64
 
 Array: TypeAlias = Any  # numpy array or torch tensor
-EPSILON = 1e-7
-LOG_TWO = math.log(2)
-LOG_SQRT_TWO_PI = 0.5 * math.log(2 * math.pi)
 TWO_PI_E = 2 * math.pi * math.e
-FORBIDDEN = 1e8  # subtracted from the logit of a choice that the mask forbids
-ACTION_LIMIT = 3.0  # continuous samples are clipped to +-3 and divided by 3 on their way to the environment
-MIN_LOG_SIGMA, MAX_LOG_SIGMA = -20.0, 2.0  # where the spread depends on observations
 
 
 def array_namespace(array: Array) -> Any:
@@ -48,53 +44,13 @@ def mask_logits(logits: Array, allowed: Array) -> Array:
     return logits * allowed - FORBIDDEN * (1 - allowed)
 
 
-def mask_logits_to_act(logits: Float32, allowed: Bool) -> Float32:
-    """The same numbers for a boolean mask, in one operation."""
-    return np.where(allowed, logits, np.float32(-FORBIDDEN))
-
-
-def gaussian_scale(xp: Any, sigma: Array) -> tuple[Array, Array]:
-    """1 / (2 sigma^2) and ln(sigma sqrt(2 pi)), f32[A] each."""
-    return 1 / (2 * sigma * sigma + EPSILON), xp.log(sigma + EPSILON) + LOG_SQRT_TWO_PI
-
-
-def gaussian_log_probs_to_act(noise: Float32, precision: Float32, log_scale: Float32) -> Float32:
-    """f32[N, A]: `Gaussian.log_probs` of mean + noise, with the results of `gaussian_scale`."""
-    return -(noise * noise) * precision - log_scale
-
-
 def squashed_log_probs(noise: Array, log_sigma: Array, drawn: Array) -> Array:
-    """f32[B, A]: ln of the density of tanh(drawn), drawn = mean + sigma noise (Haarnoja et al. 2018, appendix C)."""
-    # ln(1 - tanh(u)^2) = 2 (ln 2 - u - softplus(-2u)), which keeps its digits where tanh is 1
-    slope = 2 * (LOG_TWO - drawn - _softplus(-2 * drawn))
-    return -0.5 * noise * noise - log_sigma - LOG_SQRT_TWO_PI - slope
+    """f32[B, A]: ln of the density of tanh(drawn), drawn = mean + sigma noise."""
+    return acting.squashed_log_probs(noise, log_sigma, drawn, _softplus)
 
 
 def _softplus(x: Array) -> Array:
-    return np.logaddexp(np.float32(0), x) if isinstance(x, np.ndarray) else functional.softplus(x)
-
-
-def choose_to_act(logits: Float32, random: np.random.Generator | None) -> tuple[Int64, Float32]:
-    """Choices i64[N] of logits f32[N, C], by the inverse of the cumulated probability, and their log-probabilities
-    f32[N] as `Categorical` has them. random: None for the likeliest."""
-    weights = np.exp(logits - logits.max(1, keepdims=True))
-    cumulated = weights.cumsum(1)
-    total = cumulated[:, -1:]
-    # in float64 random() * total stays below total, so that a choice without weight is never drawn
-    chosen = logits.argmax(1) if random is None else (cumulated <= random.random(total.shape) * total).sum(1)
-    return chosen, _log_share(weights, total, chosen)
-
-
-def choice_log_probs_to_act(logits: Float32, chosen: Int64) -> Float32:
-    """f32[N]: the log-probabilities that `choose_to_act` returns with these choices i64[N]."""
-    weights = np.exp(logits - logits.max(1, keepdims=True))
-    return _log_share(weights, weights.cumsum(1)[:, -1:], chosen)
-
-
-def _log_share(weights: Float32, total: Float32, chosen: Int64) -> Float32:
-    picked = weights[np.arange(len(weights)), chosen]
-    shares: Float32 = np.log(picked / total[:, 0] + np.float32(EPSILON))
-    return shares
+    return acting.softplus(x) if isinstance(x, np.ndarray) else functional.softplus(x)
 
 
 class Gaussian:

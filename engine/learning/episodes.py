@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.learning.policies import ActorPolicy
+from rl_tui.engine.learning.acting.policy import ActorPolicy
 from rl_tui.engine.learning.recorded_episode import Episode, EpisodeColumns, read_episode
 from rl_tui.engine.specs import (
     CUT,

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from rl_tui.engine import registry
 from rl_tui.engine.errors import PluginError
+from rl_tui.engine.learning.acting.policy import ActorPolicy
 from rl_tui.engine.learning.full_memory import needing_memory
-from rl_tui.engine.learning.policies import ActorPolicy
 from rl_tui.engine.learning.policy_copies import MakePolicy
 from rl_tui.engine.learning.policy_module import PolicyModule
 from rl_tui.engine.specs import Policy, State

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from rl_tui.engine.learning.distributions import ACTION_LIMIT
+from rl_tui.engine.learning.acting.distributions import ACTION_LIMIT
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.specs import BehaviorSpec, Weights
 

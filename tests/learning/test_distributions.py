@@ -5,17 +5,13 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from rl_tui.engine.learning.distributions import (
-    Categorical,
-    Gaussian,
+from rl_tui.engine.learning.acting.distributions import (
     choose_to_act,
     gaussian_log_probs_to_act,
     gaussian_scale,
-    mask_logits,
     mask_logits_to_act,
-    one_hot,
-    squashed_log_probs,
 )
+from rl_tui.engine.learning.distributions import Categorical, Gaussian, mask_logits, one_hot, squashed_log_probs
 
 RANDOM = np.random.default_rng(0)
 LOGITS = (3 * RANDOM.standard_normal((64, 5))).astype(np.float32)

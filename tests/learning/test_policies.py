@@ -11,16 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_tui.engine.config.network import MemorySettings, NetworkSettings
-from rl_tui.engine.learning.action_sampler import ActionSampler
+from rl_tui.engine.learning.acting.action_sampler import ActionSampler
+from rl_tui.engine.learning.acting.layers import Activation
+from rl_tui.engine.learning.acting.policy import ActorPolicy, NumpyPolicy
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.normalizer import Normalizer
-from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.on_policy.actor_critic import NumpyActorCritic
 from rl_tui.engine.learning.on_policy.networks import ActorCriticModule
-from rl_tui.engine.learning.policies import ActorPolicy, NumpyPolicy, TorchPolicy, make_policy
+from rl_tui.engine.learning.policies import TorchPolicy, make_policy
 from rl_tui.engine.learning.ppo.trainer import Coefficients, ppo_loss
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Policy, State, Weights
 from tests.learning.rollouts import decisions

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from rl_tui.engine.config.network import NetworkSettings
+from rl_tui.engine.learning.acting.layers import Activation
 from rl_tui.engine.learning.encoders.observations import ObservationEncoder
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.layers import ACTIVATIONS, Layers
 from rl_tui.engine.learning.networks.memory import Memory, Sequences
-from rl_tui.engine.learning.networks.numpy.dense import Activation
 
 
 class Core(nn.Module):

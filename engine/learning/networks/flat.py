@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,12 +22,6 @@ def views(flat: Array, shapes: Shapes) -> dict[str, Array]:
         parts[name] = flat[start : start + size].reshape(shape)
         start += size
     return parts
-
-
-def layer_names(names: Iterable[str], prefix: str) -> list[tuple[str, str]]:
-    """Names of weight and bias of every layer in the `Layers` with this prefix, in order."""
-    depth = sum(name.startswith(f"{prefix}weights.") for name in names)
-    return [(f"{prefix}weights.{index}", f"{prefix}biases.{index}") for index in range(depth)]
 
 
 def placed(array: np.ndarray[Any, Any], device: torch.device, precision: torch.dtype | None = None) -> Tensor:

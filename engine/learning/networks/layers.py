@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.acting.layers import Activation
 from rl_tui.engine.learning.torch_private import silu_backward, tanh_backward, threshold_backward
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {

@@ -5,16 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_tui.engine.learning.acting.normalization import normalize
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.specs import Float32, State
-
-LIMIT = 5.0  # normalized values are clipped to +-5
-
-
-def normalize(rows: Float32, mean: Float32, scale: Float32) -> Float32:
-    """f32[B, D], centered, scaled and clipped."""
-    normalized: Float32 = np.clip((rows - mean) * scale, -LIMIT, LIMIT)
-    return normalized
 
 
 class Normalizer:

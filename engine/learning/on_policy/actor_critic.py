@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rl_tui.engine.learning.acting.layers import Activation
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.flat import FlatParameters, Shapes, views
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.networks.numpy.lstm import TimeOrder
 from rl_tui.engine.learning.networks.numpy.named_layers import NamedLayers
 from rl_tui.engine.learning.on_policy.networks import ActorCriticModule

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rl_tui.engine.learning.acting.layers import Activation
 from rl_tui.engine.learning.networks.flat import FlatParameters
-from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.networks.numpy.mlp import MLP
 from rl_tui.engine.learning.networks.numpy.named_layers import NamedLayers
 from rl_tui.engine.learning.sac.batch import SoftBatch

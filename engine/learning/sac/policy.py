@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rl_tui.engine.learning.distributions import MAX_LOG_SIGMA, MIN_LOG_SIGMA, Array, mask_logits, squashed_log_probs
+from rl_tui.engine.learning.acting.distributions import MAX_LOG_SIGMA, MIN_LOG_SIGMA
+from rl_tui.engine.learning.distributions import Array, mask_logits, squashed_log_probs
 from rl_tui.engine.specs import ActionSpec, Float32
 
 

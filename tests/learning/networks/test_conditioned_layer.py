@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from rl_tui.engine.learning.acting.layers import Activation
 from rl_tui.engine.learning.networks.body import ConditionedLayer
-from rl_tui.engine.learning.networks.numpy.dense import Activation
 
 I, O, G = 2, 4, 3  # noqa: E741  # inputs, outputs, goal columns
 GOLDEN = (1.261150, 1.213638)  # loss, length of its gradient

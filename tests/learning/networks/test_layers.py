@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from rl_tui.engine.learning.acting.layers import Activation
 from rl_tui.engine.learning.networks.layers import Layers, linear, weight
-from rl_tui.engine.learning.networks.numpy.dense import Activation
 
 THEIRS = {"swish": functional.silu, "tanh": torch.tanh, "relu": torch.relu}
 GOLDEN = {  # loss, length of its gradient

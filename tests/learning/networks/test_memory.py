@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from rl_tui.engine.learning.acting.lstm_step import LSTMStep
 from rl_tui.engine.learning.networks.memory import Memory, Sequences
-from rl_tui.engine.learning.networks.numpy.lstm import LSTM, Cell, LSTMStep, TimeOrder
+from rl_tui.engine.learning.networks.numpy.lstm import LSTM, Cell, TimeOrder
 
 H, M = 5, 6
 PARTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from rl_tui.engine.learning.networks.normalizer import LIMIT, Normalizer
+from rl_tui.engine.learning.acting.normalization import LIMIT
+from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.specs import State
 
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from rl_tui.engine.config.network import MemorySettings, NetworkSettings
+from rl_tui.engine.learning.acting.layers import Activation
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.on_policy.actor_critic import (
     ActorCritic,
     NumpyActorCritic,

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.acting.layers import Activation
 from rl_tui.engine.learning.sac.gradients import TorchSoftGradients
 from rl_tui.engine.learning.sac.gradients_numpy import NumpySoftGradients
 from rl_tui.engine.learning.sac.trainer import SACTrainer

@@ -6,18 +6,17 @@ a processor with AVX-512.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 import numpy as np
 import torch
 
+from rl_tui.engine.learning.acting import layers
+from rl_tui.engine.learning.acting.layers import Activation
 from rl_tui.engine.learning.torch_private import threshold_backward
 from rl_tui.engine.specs import Float32
 
 LARGE_ARRAY = 2**13  # elements
 LARGE_PRODUCT = 2**22  # multiplications
 LARGE_LAYER = 2**18  # the same
-Activation: TypeAlias = Literal["swish", "tanh", "relu"]
 
 
 def is_in_place(activation: Activation) -> bool:
@@ -27,19 +26,10 @@ def is_in_place(activation: Activation) -> bool:
 
 def activate(activation: Activation, x: Float32, out: Float32) -> Float32:
     """The activation of x, in `out`, which may be x itself where `is_in_place`."""
-    if activation == "tanh":
-        return np.tanh(x, out=out)
-    if activation == "relu":
-        if out is x and x.size >= LARGE_ARRAY:
-            torch.relu_(torch.from_numpy(x))
-            return x
-        return np.maximum(x, 0, out=out)
-    np.multiply(x, 0.5, out=out)  # x * sigmoid(x) = x/2 * (1 + tanh(x/2)): no exp that could overflow
-    np.tanh(out, out=out)
-    out += 1
-    out *= x
-    out *= 0.5
-    return out
+    if activation == "relu" and out is x and x.size >= LARGE_ARRAY:
+        torch.relu_(torch.from_numpy(x))
+        return x
+    return layers.activate(activation, x, out)
 
 
 def multiply_by_slope(activation: Activation, grad: Float32, before: Float32, after: Float32, room: Float32) -> None:

@@ -1,4 +1,4 @@
-"""The LSTMs of T networks side by side in numpy, with their backward pass written out, and one step of one to act.
+"""The LSTMs of T networks side by side in numpy, with their backward pass written out.
 
 Shapes: B rows in S sequences, N agents, H inputs, U units, M = 2 U memory columns (hidden units, then the cell). Rows
 are in time order: the first of every sequence, the longest sequence first, then the second of all that have one, ...
@@ -11,12 +11,13 @@ equal length, but the sequences of episodes keep changing shape, and oneDNN spen
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from rl_tui.engine.learning.acting.lstm_step import gate_scale
 from rl_tui.engine.learning.networks.numpy.dense import affine, multiply
 from rl_tui.engine.specs import Float32, Int64
 
@@ -69,7 +70,7 @@ class LSTM:
         self._units = cells[0][1].shape[1]
         self._dtype = cells[0][1].dtype
         self._last: _Forward
-        self._scale = _gate_scale(self._units)
+        self._scale = gate_scale(self._units)
 
     def forward(self, rows: Sequence[Float32], counts: list[int], memories: Float32) -> Float32:
         """f32[B, T, U] of T times f32[B, H] and f32[S, T, M], the memories in the order of ranks."""
@@ -146,43 +147,6 @@ class LSTM:
         np.matmul(np.ones(len(slopes), self._dtype), slopes, out=bias)  # a sum over rows, at the speed of BLAS
         other_bias[:] = bias
         return multiply(slopes, self._cells[index][0], np.empty(rows.shape, self._dtype))
-
-
-class LSTMStep:
-    """`Memory.step` to act, where a torch call costs as much as the whole step here."""
-
-    def __init__(self, arrays: Mapping[str, Float32], cell: str):
-        """arrays: the parameters of an `Actor` by name; cell: the prefix of this layer's."""
-        inputs, units = arrays[f"{cell}weight_ih_l0"], arrays[f"{cell}weight_hh_l0"]
-        self.units = units.shape[1]
-        self._scale = _gate_scale(self.units)
-        self._shift = 1 - self._scale
-        self._weight: Float32 = np.ascontiguousarray(np.concatenate([inputs, units], axis=1).T * self._scale)
-        self._bias: Float32 = (arrays[f"{cell}bias_ih_l0"] + arrays[f"{cell}bias_hh_l0"]) * self._scale
-
-    def __call__(self, rows: Float32, memories: Float32) -> tuple[Float32, Float32]:
-        """The output f32[N, U] and the memories after it f32[N, M], of f32[N, H] and f32[N, M]."""
-        units = self.units
-        gates = np.concatenate([rows, memories[:, :units]], axis=1) @ self._weight
-        gates += self._bias
-        np.tanh(gates, out=gates)
-        gates *= self._scale
-        gates += self._shift
-        input_gate, forget_gate, candidate, output_gate = (
-            gates[:, begin : begin + units] for begin in range(0, 4 * units, units)
-        )
-        after = np.empty_like(memories)
-        read, cell = after[:, :units], after[:, units:]
-        np.multiply(forget_gate, memories[:, units:], out=cell)
-        cell += input_gate * candidate
-        np.tanh(cell, out=read)
-        read *= output_gate
-        return read, after
-
-
-def _gate_scale(units: int) -> Float32:
-    """f32[4 U]: input, forget and output gate are sigmoid(x) = (1 + tanh(x / 2)) / 2, so that one tanh serves all."""
-    return np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), units)
 
 
 def _steps(counts: list[int]) -> list[slice]:

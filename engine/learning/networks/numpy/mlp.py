@@ -8,12 +8,12 @@ mini-batch).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
+from rl_tui.engine.learning.acting.layers import Activation, Layer
 from rl_tui.engine.learning.networks.numpy.dense import (
-    Activation,
     activate,
     affine,
     is_in_place,
@@ -21,17 +21,6 @@ from rl_tui.engine.learning.networks.numpy.dense import (
     multiply_by_slope,
 )
 from rl_tui.engine.specs import Float32
-
-Layer: TypeAlias = tuple[Float32, Float32]  # weight f32[outputs, inputs], bias f32[outputs]
-
-
-def apply_layers(layers: Sequence[Layer], activation: Activation, rows: Float32) -> Float32:
-    """`MLP.forward` to act: nothing is kept for gradients; weights are f32[inputs, outputs], contiguous."""
-    for weight, bias in layers:
-        rows = rows @ weight
-        rows += bias
-        rows = activate(activation, rows, np.empty_like(rows))
-    return rows
 
 
 class _Buffers(NamedTuple):

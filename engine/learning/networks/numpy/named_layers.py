@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rl_tui.engine.learning.networks.flat import FlatParameters, layer_names, views
-from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.acting.layers import Activation, layer_names
+from rl_tui.engine.learning.networks.flat import FlatParameters, views
 from rl_tui.engine.learning.networks.numpy.lstm import LSTM, Cell
 from rl_tui.engine.learning.networks.numpy.mlp import MLP
 from rl_tui.engine.specs import Float32

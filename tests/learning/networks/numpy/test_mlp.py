@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.acting.layers import Activation
 from rl_tui.engine.learning.networks.numpy.mlp import MLP
 
 THEIRS = {"swish": functional.silu, "tanh": torch.tanh, "relu": torch.relu}

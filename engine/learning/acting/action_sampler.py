@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rl_tui.engine.learning.distributions import (
+from rl_tui.engine.learning.acting.distributions import (
     ACTION_LIMIT,
     MAX_LOG_SIGMA,
     MIN_LOG_SIGMA,
@@ -16,7 +16,7 @@ from rl_tui.engine.learning.distributions import (
     gaussian_log_probs_to_act,
     gaussian_scale,
     mask_logits_to_act,
-    squashed_log_probs,
+    squashed_log_probs_to_act,
 )
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
 from rl_tui.engine.specs import Actions, ActionSpec, Bool, Choice, Float32, Int64, State
@@ -85,7 +85,7 @@ class ActionSampler:
         mean, log_sigma = np.split(head, 2, axis=1)
         log_sigma = np.clip(log_sigma, MIN_LOG_SIGMA, MAX_LOG_SIGMA)
         drawn: Float32 = np.arctanh(np.clip(continuous, -LARGEST_SQUASHED, LARGEST_SQUASHED))
-        density: Float32 = squashed_log_probs((drawn - mean) / np.exp(log_sigma), log_sigma, drawn)
+        density: Float32 = squashed_log_probs_to_act((drawn - mean) / np.exp(log_sigma), log_sigma, drawn)
         return density
 
     def _continuous(self, head: Float32) -> tuple[Float32, Float32, Float32]:
@@ -112,7 +112,7 @@ class ActionSampler:
             noise = self._random.standard_normal(mean.shape, dtype=np.float32)
         drawn = mean + noise * np.exp(log_sigma)
         squashed = np.tanh(drawn)
-        return squashed, squashed, squashed_log_probs(noise, log_sigma, drawn)
+        return squashed, squashed, squashed_log_probs_to_act(noise, log_sigma, drawn)
 
     def _discrete(self, logits: Float32, allowed: Bool | None) -> tuple[Int64, Float32]:
         if allowed is not None:

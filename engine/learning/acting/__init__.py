@@ -1,0 +1,1 @@
+"""Policies in numpy, which act without torch."""
