@@ -95,7 +95,7 @@ class Assembly:
     def is_full(self) -> bool:
         """Some slot has no room for another segment, or for another row where a cut is awaited: `drain` before the next
         step."""
-        if self.pending_cut.limit is not None and len(self.pending_cut.awaited):
+        if self.pending_cut.is_awaited:
             return bool((self._slots.written - self._slots.emitted >= self._capacity).any())
         return bool((self._slots.begun - self._slots.emitted >= self._most_complete).any())
 

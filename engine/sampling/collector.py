@@ -115,7 +115,7 @@ class Collector:
         While agents are waited for, only the latter counts.
         """
         assembly = self._assemblies[behavior]
-        if assembly.num_complete_learned >= num_rows and not len(assembly.pending_cut.awaited):
+        if assembly.num_complete_learned >= num_rows and not assembly.pending_cut.is_awaited:
             return True
         return assembly.num_complete > 0 and assembly.is_full
 

@@ -40,6 +40,11 @@ class PendingCut:
         slots: Int64 = ((self._slots.begun < self.limit) & (self._slots.state == ACTIVE)).nonzero()[0]
         return slots
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether there are any."""
+        return self.limit is not None and len(self.awaited) > 0
+
     def wait(self) -> Int64:
         """i64[N], the agents of these slots; none, and the cut is given up, where they were waited for too long."""
         slots = self.awaited
@@ -55,7 +60,7 @@ class PendingCut:
         (i64[L], None: all). Afterwards no cut is pending, unless agents are still waited for."""
         if self.limit is None:
             return ended, EndedSegments(), None
-        limit, is_over = self.limit, not len(self.awaited)
+        limit, is_over = self.limit, not self.is_awaited
         later = ended.split(limit)
         if not ended.parts:  # the columns of an agent that has begun since then are full
             self.limit = None
