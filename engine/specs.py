@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -418,3 +418,23 @@ class Policy(Protocol):
 
     def load_state(self, state: State) -> None:
         """Restore the random generator."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRecipe:
+    """How another process makes a policy. maker: module:function, which takes the arguments by name."""
+
+    maker: str
+    arguments: dict[str, Json]
+
+
+@runtime_checkable
+class CopyPolicy(Policy, Protocol):
+    """A policy that can act in worker processes."""
+
+    def recipe(self, copies: range, num_instances: int, num_restarts: int = 0) -> PolicyRecipe | None:
+        """Of a policy for the agents of these copies of the run: what it draws for one depends on its copy and on the
+        number of the worker's restarts alone. None where there is none.
+
+        num_instances: that hold the copies, each as many. Generators begin with the states that `load_state` had last.
+        """

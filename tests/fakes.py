@@ -22,7 +22,9 @@ from rl_tui.engine.specs import (
     DecisionSteps,
     Float32,
     Int64,
+    Json,
     ObservationSpec,
+    PolicyRecipe,
     State,
     Steps,
     TerminalSteps,
@@ -231,3 +233,14 @@ class RandomPolicy:
 
     def load_state(self, state: State) -> None:
         """Nothing to draw on from."""
+
+    def recipe(self, copies: range, num_instances: int, num_restarts: int = 0) -> PolicyRecipe:
+        """Another one, which draws other numbers."""
+        actions = self._actions
+        made: dict[str, Json] = {"continuous": actions.continuous, "branches": list(actions.branches)}
+        return PolicyRecipe("tests.fakes:random_policy", {**made, "seed": copies.start + 1000 * num_restarts})
+
+
+def random_policy(continuous: int, branches: list[int], seed: int) -> RandomPolicy:
+    """The policy of a recipe."""
+    return RandomPolicy(ActionSpec(continuous, tuple(branches)), seed)

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from typing import Annotated, ClassVar, Self, TypeAlias
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, JsonValue, PrivateAttr, ValidationInfo, field_validator
 
@@ -84,7 +84,16 @@ class EnvSettings(Settings):
         validate_default=True,  # an installed kind may need some
     )
     num_workers: WholeFromZero = Field(0, description="Worker processes for the copies; 0: all in this process.")
-
+    act_in: Literal["auto", "main", "workers"] = Field(
+        "auto",
+        description="Where policies act that are trained in worker processes: in the workers, which then pass on whole"
+        " blocks of experience, or in the training process; auto: in the workers, where the policy can.",
+    )
+    shares: Literal["even", "adaptive"] = Field(
+        "even",
+        description="How workers that act divide the experience of an update: evenly, or fast ones collect more, which"
+        " no run repeats exactly.",
+    )
     parameters: dict[str, str] = Field(
         default_factory=dict, description="The attribute of an environment that each environment parameter sets."
     )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.config.network import NetworkSettings
-from rl_tui.engine.specs import Bool, Float32, Observation, Observations, ObservationSpec
+from rl_tui.engine.specs import Bool, Float32, Json, Observation, Observations, ObservationSpec
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
 Features: TypeAlias = tuple[Array, ...]  # f32[N, D] unless D = 0, then every image and set as observed
@@ -31,6 +31,19 @@ class FeatureLayout:
     def of(observations: tuple[ObservationSpec, ...], network: NetworkSettings) -> FeatureLayout:
         """The layout for these networks, whose encoder needs images of a certain size."""
         return FeatureLayout(observations, network.encoder_settings.smallest)
+
+    def to_json(self) -> Json:
+        """What `from_json` reads."""
+        return {
+            "observations": [[one.name, list(one.shape), one.dtype, one.is_goal] for one in self.observations],
+            "smallest_image": self.smallest_image,
+        }
+
+    @staticmethod
+    def from_json(written: Any) -> FeatureLayout:
+        """The layout that was written."""
+        observations = [ObservationSpec(name, tuple(shape), *rest) for name, shape, *rest in written["observations"]]
+        return FeatureLayout(tuple(observations), written["smallest_image"])
 
     def is_vector(self, spec: ObservationSpec) -> bool:
         """Whether an observation is a vector, or an image that is read as one."""

@@ -11,10 +11,10 @@ import torch
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.acting.action_sampler import ActionSampler
 from rl_tui.engine.learning.acting.normalization import normalization
-from rl_tui.engine.learning.acting.policy import ActorPolicy, NumpyPolicy
+from rl_tui.engine.learning.acting.policy import ActorPolicy, NumpyPolicy, parts_of
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
-from rl_tui.engine.specs import BehaviorSpec, DecisionSteps, Float32, Policy, Weights
+from rl_tui.engine.specs import BehaviorSpec, DecisionSteps, Float32, Json, Policy, Weights
 
 
 def make_policy(
@@ -28,16 +28,18 @@ def make_policy(
     layout = FeatureLayout.of(spec.observations, network)
     if layout.is_plain(network):
         return NumpyPolicy(layout, network, sampler)
-    return TorchPolicy(layout, sampler, Actor(np.random.default_rng(0), layout, spec.actions, network, is_squashed))
+    return TorchPolicy(layout, network, sampler)
 
 
 class TorchPolicy(ActorPolicy):
     """Any actor, in torch on the CPU."""
 
-    def __init__(self, layout: FeatureLayout, sampler: ActionSampler, actor: Actor):
-        """actor: its parameters are overwritten by `load`."""
-        super().__init__(layout, actor.memory_size, sampler)
-        self._actor = actor.eval()
+    maker = f"{__name__}:torch_policy"
+
+    def __init__(self, layout: FeatureLayout, network: NetworkSettings, sampler: ActionSampler):
+        actor = Actor(np.random.default_rng(0), layout, sampler.actions, network, sampler.is_squashed)
+        super().__init__(layout, network, actor.memory_size, sampler)
+        self._actor = actor.eval()  # its parameters are overwritten by `load`
 
     def load(self, weights: Weights) -> None:
         """See ActorPolicy."""
@@ -53,3 +55,8 @@ class TorchPolicy(ActorPolicy):
         with torch.no_grad():
             head, after = self._actor.step(tuple(map(torch.from_numpy, features)), torch.from_numpy(memories))
         return head.numpy(), after.numpy() if self.memory_size else None
+
+
+def torch_policy(**recipe: Json) -> TorchPolicy:
+    """The policy of a recipe."""
+    return TorchPolicy(*parts_of(recipe))

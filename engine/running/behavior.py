@@ -56,6 +56,16 @@ class Behavior:
             if not self.control.safe_point(lambda: None):
                 return
 
+    def await_taken(self) -> None:
+        """Wait until the learner's thread has begun with the newest block, so that what agents do next is at most one
+        version behind."""
+        while self.blocks is not None and not self.blocks.empty() and not self.learner.is_over:
+            with self.blocks.not_full:
+                if self.blocks.queue:
+                    self.blocks.not_full.wait(QUEUE_SECONDS)
+            if not self.control.safe_point(lambda: None):
+                return
+
     def learn(self) -> None:
         """The main of the learner's thread: learn from queued blocks until no more will come."""
         assert self.blocks is not None

@@ -26,8 +26,8 @@ from rl_tui.engine.running.announcements import (
     small_images_note,
 )
 from rl_tui.engine.running.behavior import Behavior
-from rl_tui.engine.running.block_sizes import BLOCK_ROWS
 from rl_tui.engine.running.checkpoint_parts import CheckpointParts
+from rl_tui.engine.running.collection import BLOCK_ROWS
 from rl_tui.engine.running.environments import make_pool_apart, quota_of, settings_of
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.learner import Learner

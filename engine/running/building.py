@@ -92,6 +92,7 @@ class Builder:
             run.bus,
             Control(self._ui_priority),
             follower,
+            settings,
             None if limits_itself or self._is_inline else start_seconds(settings.timeout_wait),
             start_note(source.env, settings),
         )

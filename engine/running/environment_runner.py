@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
+from rl_tui.engine.config.run import EnvSettings
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.call_timeout import call_with_timeout
@@ -54,6 +55,7 @@ class EnvironmentRunner:
         bus: EventBus,
         control: Control,
         follower: LessonFollower,
+        settings: EnvSettings,
         start_seconds: float | None = None,
         start_note: str = "",
     ):
@@ -75,6 +77,7 @@ class EnvironmentRunner:
         self._seed = seed
         self._bus = bus
         self._follower = follower
+        self._settings = settings
         self._start_seconds = start_seconds
         self._start_note = start_note
         self._current: Collection | None = None
@@ -117,7 +120,9 @@ class EnvironmentRunner:
         assert self.pool is not None
         for behavior in self.behaviors.values():
             behavior.learner.steps_left.restart(behavior.learner.step)
-        self._current = Collection(self.pool, self.behaviors, self._meet, self._bus, lambda: self.waiting_seconds)
+        self._current = Collection(
+            self.pool, self.behaviors, self._meet, self._bus, lambda: self.waiting_seconds, self._settings
+        )
         self._has_arrived = False
         self._bus.log("debug", self.environment, "resetting every instance")
         self.pool.reset(self._seed + self._running.first_step)  # a resumed run must not see the same episodes again
@@ -145,21 +150,20 @@ class EnvironmentRunner:
 
     def next_block(self) -> tuple[str, Trajectories] | None:
         """A block of experience that is due, and whose it is; None where none is."""
-        collector = self._running.collector
-        for name, sizes in self._running.block_sizes.items():
-            if collector.is_due(name, sizes.size):
-                block = collector.drain(name)
-                self._follower.add_returns(name, block)
-                return name, block
-        return None
+        due = self._running.next_block()
+        if due is not None:
+            self._follower.add_returns(*due)
+        return due
 
     def count(self, behavior: str, block: Trajectories) -> None:
         """Learn of a block that goes to this learner, so that the next one ends where an update begins."""
-        self._running.block_sizes[behavior].count(block.num_learned)
+        self._running.row_counts[behavior].count(block.num_learned)
 
     def act(self) -> None:
         """Let the agents act that wait, with the newest weights and lessons."""
         running, self._has_arrived = self._running, False
+        if not running.may_act:
+            return
         for name, behavior in running.behaviors.items():
             weights = behavior.learner.weights.pop()
             if weights is not None:
@@ -168,9 +172,17 @@ class EnvironmentRunner:
         if self.control.is_lost:
             return
         self._follower.follow(running, self._seed)
-        running.collector.act()
-        for sizes in running.block_sizes.values():
-            sizes.look_ahead()
+        running.act()
+
+    @property
+    def awaits_learners(self) -> bool:
+        """Whether workers that act wait for the next round, which may begin once learners have all that they need."""
+        return self._running.is_remote and self._running.may_act
+
+    def pause(self, is_paused: bool) -> None:
+        """Have workers that act wait before their next steps, or go on."""
+        if self._current is not None:
+            self._current.pause(is_paused)
 
     def step(self) -> None:
         """Act, where agents wait, and receive what follows. Raises what `receive` does."""

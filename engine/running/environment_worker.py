@@ -209,7 +209,17 @@ class EnvironmentWorker:
             self._is_submitting = False
             if behavior.is_threaded:
                 self._runner.waiting_seconds += time.monotonic() - start
+        if self._runner.awaits_learners:
+            self._await_learners()
         self._runner.act()
+
+    def _await_learners(self) -> None:
+        start = time.monotonic()
+        self._is_submitting = True
+        for behavior in self.behaviors.values():
+            behavior.await_taken()
+        self._is_submitting = False
+        self._runner.waiting_seconds += time.monotonic() - start
 
     def _should_continue(self) -> bool:
         """Serve the learners of this thread, and park while paused."""
@@ -218,10 +228,13 @@ class EnvironmentWorker:
         if not self._control.is_paused:
             return self._control.safe_point(self._serve)
         reporter, start = self._runner.reporter, time.monotonic()
+        self._runner.pause(True)
         reporter.publish_all()  # a paused screen should show where training is
         should_continue = self._control.safe_point(self._serve)
         self._runner.waiting_seconds += time.monotonic() - start
         self._stepped_at = time.monotonic()
+        if should_continue:
+            self._runner.pause(False)
         reporter.resume()
         return should_continue
 

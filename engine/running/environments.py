@@ -15,6 +15,7 @@ from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.run import EnvSettings, RunConfig
 from rl_tui.engine.config.wrappers import read_wrappers
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.sampling.collecting.pool import CollectingPool
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.settings import UnitySettings
@@ -133,11 +134,12 @@ def make_pool(source: EnvironmentSource, settings: EnvSettings, run_logs: Path, 
     first_step: at which training begins or resumes. It is added to the seeds of players, as it is to those of resets.
     """
     source, quota = replace(source, seed_shift=first_step), quota_of(settings)
+    kind = ProcessPool if settings.act_in == "main" else CollectingPool
     if is_of_unity(source.env):
-        return player_pool(source, settings.num_envs, settings.timeout_wait, run_logs, quota)
+        return player_pool(source, settings.num_envs, settings.timeout_wait, run_logs, quota, kind)
     if settings.num_workers:
         workers = min(settings.num_workers, settings.num_envs)
-        return ProcessPool(source, settings.num_envs, workers, settings.timeout_wait, run_logs, make_quota=quota)
+        return kind(source, settings.num_envs, workers, settings.timeout_wait, run_logs, make_quota=quota)
     return SerialPool(source.env, source.make, settings.num_envs)
 
 
@@ -177,8 +179,10 @@ def player_pool(
     timeout_wait: float,
     run_logs: Path | None = None,
     make_quota: MakeQuota | None = None,
+    kind: type[ProcessPool] = ProcessPool,
 ) -> ProcessPool:
-    """Unity players, each with a worker process of its own, which limits how long it waits for its player."""
+    """Unity players, each with a worker process of its own, which limits how long it waits for its player. kind: of the
+    pool."""
     is_editor = source.env == EDITOR  # a person presses Play, whenever they like
     timeout = math.inf if is_editor else PLAYER_WAITS * timeout_wait
-    return ProcessPool(source, num_players, num_players, timeout, run_logs, make_quota=make_quota)
+    return kind(source, num_players, num_players, timeout, run_logs, make_quota=make_quota)

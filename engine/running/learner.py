@@ -164,6 +164,10 @@ class Learner:
         """How many rows an update needs."""
         return self.trainer.rows_per_update
 
+    def rows_left(self, num_rows: int) -> int:
+        """Rows until max_steps, after the first `num_rows` that it is given."""
+        return self.steps_left.after(num_rows)
+
     @property
     def num_sampled(self) -> int:
         """Steps of all agents since the beginning of training, also those that are not learned from."""

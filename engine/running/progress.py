@@ -9,6 +9,7 @@ from collections.abc import Callable
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.episode_groups import EpisodeGroups
 from rl_tui.engine.running.triggers import Trigger
+from rl_tui.engine.sampling.collecting.remote_collector import RemoteCollector
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import EpisodeGroup, EpisodesFinished, ProgressReported, TimeSplit
@@ -36,7 +37,7 @@ class Speed:
 class ProgressReporter:
     """Used in the collector's thread."""
 
-    def __init__(self, collector: Collector, bus: EventBus, waiting_seconds: Callable[[], float]):
+    def __init__(self, collector: Collector | RemoteCollector, bus: EventBus, waiting_seconds: Callable[[], float]):
         self._behaviors: dict[str, Behavior] = {}
         self._waiting_seconds = waiting_seconds
         self._collector = collector

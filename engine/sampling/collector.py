@@ -13,8 +13,7 @@ from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.experience import join_decisions
 from rl_tui.engine.sampling.assembly import Assembly
 from rl_tui.engine.sampling.finished_episodes import Episodes
-from rl_tui.engine.sampling.parameters import ParameterValues
-from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.base import Stepped
 from rl_tui.engine.sampling.pools.numbering import ids_of_instance
 from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Policy, Statistic, Trajectories, Weights
 
@@ -37,20 +36,23 @@ class Collector:
 
     def __init__(
         self,
-        pool: EnvironmentPool,
+        pool: Stepped,
         policies: Mapping[str, Policy],
         horizons: Mapping[str, int],
         patience: int = PATIENCE,
         add_behavior: AddBehavior = refuse,
         spare_rows: int = 0,
+        first_instance: int = 0,
     ):
-        """policies and horizons: of every behavior that the pool has. add_behavior: called in `receive` for each one
-        that appears later, returns its policy and horizon, and may raise. spare_rows: see Assembly."""
+        """policies and horizons: of behaviors that the pool has. add_behavior: called in `receive` for each other one
+        and each that appears later, returns its policy and horizon, and may raise. spare_rows: see Assembly.
+        first_instance: the number of the pool's first one among those of all pools."""
         self._pool = pool
         self._patience = patience
         self._steps = [0] * pool.num_instances  # since silent agents were last marked
         self._add_behavior = add_behavior
         self._spare_rows = spare_rows
+        self._first_instance = first_instance
         self._policies: dict[str, Policy] = {}
         self._assemblies: dict[str, Assembly] = {}
         self._waiting: dict[str, list[tuple[int, DecisionSteps]]] = {}
@@ -73,7 +75,7 @@ class Collector:
         arrived = self._pool.receive(timeout)
         self.environment_seconds += perf_counter() - start
         for instance in self._pool.pop_lost():
-            self._abandon(instance)
+            self.abandon(instance)
         if len(self._pool.specs) > len(self._assemblies):
             for name in [name for name in self._pool.specs if name not in self._assemblies]:
                 self._add(name, *self._add_behavior(self._pool.specs[name]))
@@ -85,24 +87,21 @@ class Collector:
                 if steps.measured is not None:
                     assembly.measure(steps.measured)
                 if steps.statistics:
-                    assembly.gather(_counted(steps.statistics, instance))
+                    assembly.gather(_counted(steps.statistics, self._first_instance + instance))
                 assembly.receive(steps)
                 if len(steps.decisions.agent_ids):
                     self._waiting[name].append((instance, steps.decisions))
         return bool(arrived)
 
-    def set_parameters(self, values: ParameterValues) -> None:
-        """Environment parameters, which hold from the next episode of each agent on."""
-        self._pool.set_parameters(values)
-
     def reset(self, seed: int) -> None:
         """Begin new episodes in every instance; those that are unfinished are truncated."""
         for instance in range(self._pool.num_instances):
-            self._abandon(instance)
+            self.abandon(instance)
         self._pool.reset(seed)
 
-    def _abandon(self, instance: int) -> None:
-        """What followed the last actions in this instance will never be known."""
+    def abandon(self, instance: int) -> None:
+        """Drop what waits in this instance, whose episodes are over: what followed its last actions will never be
+        known."""
         self._received.discard(instance)
         for name, waiting in self._waiting.items():
             self._waiting[name] = [entry for entry in waiting if entry[0] != instance]
@@ -124,6 +123,11 @@ class Collector:
         return self._assemblies[behavior].drain()
 
     @property
+    def num_actions(self) -> int:
+        """Actions chosen, of all behaviors."""
+        return sum([assembly.num_sampled for assembly in self._assemblies.values()])
+
+    @property
     def num_sampled(self) -> dict[str, int]:
         """Actions chosen, by behavior."""
         return {name: assembly.num_sampled for name, assembly in self._assemblies.items()}
@@ -131,6 +135,10 @@ class Collector:
     def num_learned(self, behavior: str) -> int:
         """Actions that the policy that learns has chosen."""
         return self._assemblies[behavior].num_learned
+
+    def num_complete(self, behavior: str) -> int:
+        """Rows of whole segments to learn from, of which `drain` would give some or all."""
+        return self._assemblies[behavior].num_complete_learned
 
     def num_held(self, behavior: str) -> int:
         """Rows to learn from that were written and not yet drained, including those of unfinished segments."""

@@ -46,7 +46,7 @@ import gymnasium
 
 class World(gymnasium.Wrapper):
     def step(self, action):
-        print("printed" * 100)
+        print("printed" * 1000)
         return super().step(action)
 
 
@@ -130,7 +130,7 @@ def test_what_an_environment_prints_under_a_screen_goes_to_the_log(folder: Path)
 def test_what_an_environment_prints_on_a_full_disk_is_lost_and_nothing_else(folder: Path, workers: str) -> None:
     (folder / "world.py").write_text(TALKATIVE_WORLD)
     words = ("--no-ui", "--env", "world:make", "--num-workers", workers, *SHORT)
-    exit_code, stdout, stderr = finish(start("cartpole.yaml", *words, folder=folder, file_bytes=64 * 512))
+    exit_code, stdout, stderr = finish(start("cartpole.yaml", *words, folder=folder, file_bytes=1 << 21))
     assert exit_code == 0, stdout + stderr
     name = "worker-0.log" if workers == "1" else "output.log"
     assert "made\nprintedprinted" in (folder / "results/a/run_logs" / name).read_text()

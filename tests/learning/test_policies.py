@@ -239,10 +239,9 @@ def test_numpy_remembers_what_the_module_remembers(kind: str) -> None:
     """Over several steps, also where an episode begins in between."""
     network, random = network_of(kind, has_memory=True), np.random.default_rng(0)
     settings, spec = settings_of(has_memory=True), spec_of(kind)
-    actor = Actor(random, LAYOUT, spec.actions, settings, is_squashed=False)
     policies = [
         policy_of(network, kind, settings=settings),
-        TorchPolicy(LAYOUT, ActionSampler(spec.actions, False, False, 1), actor),
+        TorchPolicy(LAYOUT, settings, ActionSampler(spec.actions, False, False, 1)),
     ]
     policies[1].load(weights_of(network))
     memories = [None, np.zeros((7, MEMORY.memory_size), np.float32)]

@@ -19,6 +19,7 @@ from rl_tui.engine.specs import BehaviorSpec, Policy, Trajectories
 from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import RandomPolicy
 from tests.learning.rollouts import SPEC, acted
+from tests.sampling.collecting.rounds import Needs, Rounds, started
 from tests.sampling.skirmish import NO_GROUP, SOLDIER, STEPS, Act, replay
 
 INSTANCES = 2
@@ -42,6 +43,30 @@ def test_every_reward_lands_on_the_row_it_belongs_to(kind: str, cut_every: int) 
     missing = set(happened.credited) - count.keys()
     assert missing <= happened.lost
     assert len(rows) > 5_000 > 10 * len(missing) > 0
+    assert {act.behavior for act in rows} == {"Soldier", "Scout"}
+    assert {act.team for act in rows} == {0, 1}
+
+
+@pytest.mark.parametrize(("num_workers", "num_rows"), [(2, 1), (2, 100), (1, 40)])
+def test_so_does_every_reward_where_workers_act(num_workers: int, num_rows: int) -> None:
+    """A row for each action, with the ids of the whole pool, though each worker numbers its own agents."""
+    happened = replay(INSTANCES)
+    with started("tests.sampling.skirmish:Skirmish", "Soldier", INSTANCES, num_workers) as pool:
+        rounds = Rounds(pool, Needs(num_rows), horizon=7, seed=0)
+        expected = set(happened.credited) - happened.lost
+        rows: list[Act] = []
+
+        def have_come() -> bool:
+            for behavior, block in rounds.blocks:
+                rows.extend(acts_of(behavior, block))
+            rounds.blocks.clear()
+            expected.difference_update(rows)
+            return len(expected) < num_workers * num_rows  # no more than this may be left of a share
+
+        rounds.until(have_come)
+    count = Counter(rows)
+    assert max(count.values()) == 1
+    assert count.keys() <= set(happened.credited)
     assert {act.behavior for act in rows} == {"Soldier", "Scout"}
     assert {act.team for act in rows} == {0, 1}
 

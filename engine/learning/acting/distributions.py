@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rl_tui.engine.specs import Bool, Float32, Int64
 
@@ -20,6 +21,13 @@ LOG_SQRT_TWO_PI = 0.5 * math.log(2 * math.pi)
 FORBIDDEN = 1e8  # subtracted from the logit of a choice that the mask forbids
 ACTION_LIMIT = 3.0  # continuous samples are clipped to +-3 and divided by 3 on their way to the environment
 MIN_LOG_SIGMA, MAX_LOG_SIGMA = -20.0, 2.0  # where the spread depends on observations
+
+
+class Uniform(Protocol):
+    """What draws numbers from 0 to 1, 1 excluded: a generator of numpy, or CopyGenerators."""
+
+    def random(self, size: tuple[int, ...], /) -> NDArray[np.float64]:
+        """f64 of that shape."""
 
 
 def mask_logits_to_act(logits: Float32, allowed: Bool) -> Float32:
@@ -54,7 +62,7 @@ def softplus(x: Float32) -> Float32:
     return np.logaddexp(np.float32(0), x)
 
 
-def choose_to_act(logits: Float32, random: np.random.Generator | None) -> tuple[Int64, Float32]:
+def choose_to_act(logits: Float32, random: Uniform | None) -> tuple[Int64, Float32]:
     """Choices i64[N] of logits f32[N, C], by the inverse of the cumulated probability, and their log-probabilities
     f32[N] as `Categorical` has them. random: None for the likeliest."""
     weights = np.exp(logits - logits.max(1, keepdims=True))

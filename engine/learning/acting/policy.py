@@ -5,8 +5,10 @@ Shapes: N agents, D observation columns, M memory columns, H head columns.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -16,15 +18,21 @@ from rl_tui.engine.learning.acting.layers import Activation, apply_layers, layer
 from rl_tui.engine.learning.acting.lstm_step import LSTMStep
 from rl_tui.engine.learning.acting.normalization import normalization
 from rl_tui.engine.learning.feature_layout import FeatureLayout
-from rl_tui.engine.specs import Actions, Choice, DecisionSteps, Float32, Weights
+from rl_tui.engine.specs import Actions, ActionSpec, Choice, DecisionSteps, Float32, Json, PolicyRecipe, Weights
 
 
 class ActorPolicy(ABC):
-    """A policy whose actions are drawn from the head of an actor, here or in a class that derives from this one."""
+    """A policy whose actions are drawn from the head of an actor, here or in a class that derives from this one.
 
-    def __init__(self, layout: FeatureLayout, memory_size: int, sampler: ActionSampler):
+    maker: what makes such a policy by a recipe, module:function. It is not inherited: a class may act otherwise.
+    """
+
+    maker: ClassVar[str] = ""
+
+    def __init__(self, layout: FeatureLayout, network: NetworkSettings, memory_size: int, sampler: ActionSampler):
         self.version = -1
         self.memory_size = memory_size
+        self._network = network
         self._layout = layout
         self._sampler = sampler
         self.state, self.load_state = sampler.state, sampler.load_state
@@ -42,7 +50,22 @@ class ActorPolicy(ABC):
     def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
         """One action for every waiting agent."""
         head, after = self._head(decisions, memories)
+        self._sampler.select(decisions.agent_ids)
         return self._sampler.choose(head, decisions.action_mask, after)
+
+    def recipe(self, copies: range, num_instances: int, num_restarts: int = 0) -> PolicyRecipe | None:
+        """See CopyPolicy. Classes without a maker of their own have none."""
+        if "maker" not in vars(type(self)):
+            return None
+        parts: dict[str, Json] = {
+            "layout": self._layout.to_json(),
+            "network": self._network.model_dump(mode="json"),
+            "sampler": self._sampler.to_json(copies, num_restarts),
+            "copies": [copies.start, len(copies)],
+            "num_instances": num_instances,
+            "num_restarts": num_restarts,
+        }
+        return PolicyRecipe(self.maker, parts)
 
     def evaluate(
         self,
@@ -63,8 +86,10 @@ class ActorPolicy(ABC):
 class NumpyPolicy(ActorPolicy):
     """Layers over vector observations, in numpy: for a handful of agents a torch call costs three times as much."""
 
+    maker = f"{__name__}:numpy_policy"
+
     def __init__(self, layout: FeatureLayout, network: NetworkSettings, sampler: ActionSampler):
-        super().__init__(layout, network.memory.memory_size if network.memory else 0, sampler)
+        super().__init__(layout, network, network.memory.memory_size if network.memory else 0, sampler)
         self._activation: Activation = network.activation
         self._layers: list[tuple[Float32, Float32]] = []
         self._memory: LSTMStep | None = None
@@ -93,3 +118,20 @@ class NumpyPolicy(ActorPolicy):
             hidden, after = self._memory(hidden, memories)
         weight, bias = self._final
         return hidden @ weight + bias, after
+
+
+def numpy_policy(**recipe: Json) -> NumpyPolicy:
+    """The policy of a recipe."""
+    return NumpyPolicy(*parts_of(recipe))
+
+
+def parts_of(recipe: Mapping[str, Json]) -> tuple[FeatureLayout, NetworkSettings, ActionSampler]:
+    """What a policy is made of, from `ActorPolicy.recipe`."""
+    read = cast("Mapping[str, Any]", recipe)
+    of = read["sampler"]
+    actions = ActionSpec(of["continuous"], tuple(of["branches"]))
+    sampler = ActionSampler(actions, of["is_squashed"], of["is_deterministic"], of["seed"])
+    first, count = read["copies"]
+    sampler.divide(range(first, first + count), read["num_instances"], read["num_restarts"], of["states"])
+    network = NetworkSettings.model_validate_json(json.dumps(read["network"]))
+    return FeatureLayout.from_json(read["layout"]), network, sampler

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rl_tui.engine.running.collection import Collection
 from rl_tui.engine.running.lessons.lessons import Lessons
-from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.parameters import shifted
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.specs import Trajectories
@@ -48,11 +47,11 @@ class LessonFollower:
         learners = {name: behavior.learner for name, behavior in running.behaviors.items()}
         self._lessons.update({name: (learner.step, learner.max_steps) for name, learner in learners.items()})
         if self._version != self._lessons.version:
-            self._give(running.collector)
+            self._give(running.pool)
         if self._num_resets != self._lessons.num_resets:
             self._num_resets = self._lessons.num_resets
             running.collector.reset(seed + max(learner.step for learner in learners.values()))
 
-    def _give(self, to: EnvironmentPool | Collector) -> None:
+    def _give(self, to: EnvironmentPool) -> None:
         self._version = self._lessons.version
         to.set_parameters(shifted(self._lessons.values, self._shift))

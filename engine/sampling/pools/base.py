@@ -15,11 +15,11 @@ def never() -> bool:
     return False
 
 
-class EnvironmentPool(Protocol):
-    """Instances numbered 0..num_instances-1, here or in worker processes. Owned by one thread.
+class Stepped(Protocol):
+    """Instances numbered 0..num_instances-1, as a collector uses them. Owned by one thread.
 
     The cycle of an instance is reset -> receive -> send -> receive -> send ... The teams of a behavior are one: steps
-    and actions are by behavior. Agent ids are unique over the whole pool. The arrays of received steps are valid until
+    and actions are by behavior. Agent ids are unique over all instances. The arrays of received steps are valid until
     the next `send` to the same instance.
     """
 
@@ -27,16 +27,40 @@ class EnvironmentPool(Protocol):
     def specs(self) -> Mapping[str, BehaviorSpec]:
         """Every behavior that has appeared in an instance so far, by name; another object once there are more.
 
-        Available once `start` has returned. `receive` returns no steps of a behavior that is not here.
+        `receive` returns no steps of a behavior that is not here.
         """
-
-    @property
-    def num_agents(self) -> Mapping[str, int]:
-        """Agents that usually act in the same step, summed over all instances that have their behavior."""
 
     @property
     def num_instances(self) -> int:
         """Number of instances."""
+
+    def reset(self, seed: int | None) -> None:
+        """Begin to reset every instance, instance i with seed + i; `receive` returns the first steps."""
+
+    def receive(self, timeout: float) -> list[tuple[int, Mapping[str, Steps]]]:
+        """Steps of every instance that is ready, waiting at most `timeout` seconds for the first; may be empty.
+
+        Raises EnvironmentFailure naming the instance when one raised, died, exceeded its deadline, or returned
+        something of the wrong shape or that is not finite (naming the observation and the agent).
+        """
+
+    def pop_lost(self) -> list[int]:
+        """Instances since the last call whose episodes ended and whose last actions have no known outcome.
+
+        Their worker failed, or the user stopped them; they are reset, and `receive` returns their first steps.
+        """
+
+    def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
+        """Let one instance act; a later `receive` returns its steps."""
+
+
+class EnvironmentPool(Stepped, Protocol):
+    """Instances here or in worker processes, from their start to their end. `specs` are available once `start` has
+    returned."""
+
+    @property
+    def num_agents(self) -> Mapping[str, int]:
+        """Agents that usually act in the same step, summed over all instances that have their behavior."""
 
     @property
     def worker_pids(self) -> Mapping[int, int]:
@@ -67,27 +91,8 @@ class EnvironmentPool(Protocol):
         is_stopped: asked while worker processes are waited for; StartStopped is raised once it is true.
         """
 
-    def reset(self, seed: int | None) -> None:
-        """Begin to reset every instance, instance i with seed + i; `receive` returns the first steps."""
-
-    def receive(self, timeout: float) -> list[tuple[int, Mapping[str, Steps]]]:
-        """Steps of every instance that is ready, waiting at most `timeout` seconds for the first; may be empty.
-
-        Raises EnvironmentFailure naming the instance when one raised, died, exceeded its deadline, or returned
-        something of the wrong shape or that is not finite (naming the observation and the agent).
-        """
-
-    def pop_lost(self) -> list[int]:
-        """Instances since the last call whose episodes ended and whose last actions have no known outcome.
-
-        Their worker failed, or the user stopped them; they are reset, and `receive` returns their first steps.
-        """
-
     def pop_reports(self) -> list[Report]:
         """What happened to the workers since the last call, in order."""
-
-    def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
-        """Let one instance act; a later `receive` returns its steps."""
 
     def close(self) -> None:
         """Close every instance and free everything; may be called twice, and after a failure."""

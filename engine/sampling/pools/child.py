@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from rl_tui.engine.sampling.pools.shared_memory import Status, anonymous_file
@@ -20,7 +20,7 @@ from rl_tui.engine.sampling.pools.wire import Record, RecordReader, write
 # the working folder, which may have a json.py, is not searched before that.
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from rl_tui.engine.sampling.pools.worker_main import main; {then}main(*map(int, sys.argv[2:]))"
+    "from {program} import main; {then}main(*map(int, sys.argv[2:]))"
 )
 # Once the modules are there, which takes half a second by itself, and ten while another process trains on every core.
 _LOWER_PRIORITY = "from rl_tui.engine.sampling.pools.process_group import lower_priority; lower_priority({niceness}); "
@@ -30,13 +30,22 @@ _EXIT_SECONDS = 1.0  # between the end of a worker's pipe and its exit status
 
 
 class Child:
-    """One process that runs `worker_main`. Owned by the pool's thread, which calls `start` once, and `close`.
+    """One process of a pool. Owned by the pool's thread, which calls `start` once, and `close`.
 
     A session of its own keeps the terminal's signals away; a pipe between the two ends it with this process.
     """
 
-    def __init__(self, niceness: int = 0, variables: Mapping[str, str] = MappingProxyType({})) -> None:
-        """variables: of its environment, unless set there."""
+    def __init__(
+        self,
+        program: str,
+        niceness: int = 0,
+        variables: Mapping[str, str] = MappingProxyType({}),
+        inherited: Sequence[int] = (),
+    ) -> None:
+        """program: the module whose `main` it runs. variables: of its environment, unless set there. inherited:
+        descriptors that `main` gets after those that are made here."""
+        self._program = program
+        self._inherited = tuple(inherited)
         self._niceness = niceness
         self._variables = {**_ONE_THREAD, **variables}
         self._process: subprocess.Popen[bytes] | None = None
@@ -68,10 +77,11 @@ class Child:
         self._descriptors = {
             "commands": commands, "replies": replies, "lifeline": lifeline, "memory": memory, "dump": dump,
         }  # fmt: skip
-        theirs = (command_end, reply_end, lifeline_end, memory, dump)
+        theirs = (command_end, reply_end, lifeline_end, memory, dump, *self._inherited)
         self._status = Status(memory)
         self._reader = RecordReader(replies)
-        boot = _BOOT.format(then=_LOWER_PRIORITY.format(niceness=self._niceness) if self._niceness else "")
+        then = _LOWER_PRIORITY.format(niceness=self._niceness) if self._niceness else ""
+        boot = _BOOT.format(program=self._program, then=then)
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", boot, json.dumps(sys.path), *map(str, theirs)],

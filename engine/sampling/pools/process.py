@@ -8,6 +8,7 @@ import select
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure, InstanceStopped
@@ -34,9 +35,10 @@ class ProcessPool:
     A worker with a failed instance is killed and started again, alone, as often as the quota that make_quota makes for
     it allows; with None, or where a number is not finite, the failure is raised. The output of each worker goes into
     log_folder, as worker-0.log and so on; None drops it. log_name: the word before the number. niceness: of the
-    workers. variables: of their environment, unless set there.
+    workers. variables: of their environment, unless set there. inherited: descriptors that they get.
     """
 
+    worker_kind: ClassVar[type[WorkerProcess]] = WorkerProcess
     busy_since: float | None = None  # no environment runs in this process, and `receive` finds one that hangs
     busy_with = "nothing"
     busy_in: int | None = None
@@ -53,6 +55,7 @@ class ProcessPool:
         log_name: str = "worker",
         niceness: int = 0,
         variables: Mapping[str, str] | None = None,
+        inherited: Sequence[int] = (),
     ) -> None:
         self._log_folder, self._log_name = log_folder, log_name
         self._first_log = source.first_copy  # so that no two environments of a run share a log
@@ -61,8 +64,10 @@ class ProcessPool:
         for index in range(num_workers):
             count = num_copies // num_workers + (index < num_copies % num_workers)
             if count:
-                plan = WorkerPlan(index, source, (first, count), timeout_wait, niceness, variables or {})
-                self._workers.append(WorkerProcess(plan))
+                plan = WorkerPlan(
+                    index, source, (first, count), timeout_wait, niceness, variables or {}, tuple(inherited)
+                )
+                self._workers.append(self.worker_kind(plan))
             first += count
         self._restarts = Restarts(make_quota, len(self._workers))
         self._seeds = Seeds()

@@ -14,9 +14,9 @@ from rl_tui.engine.sampling.failures import Guard, InstanceFailure
 from rl_tui.engine.sampling.parameters import ParameterValues
 from rl_tui.engine.sampling.pools.base import never
 from rl_tui.engine.sampling.pools.instance import Instance
-from rl_tui.engine.sampling.pools.numbering import CommonSpecs, PoolIds
 from rl_tui.engine.sampling.pools.parameters import InstanceParameters
 from rl_tui.engine.sampling.pools.reports import Report
+from rl_tui.engine.sampling.pools.serial_instances import SerialInstances
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 logger = logging.getLogger(__name__)
@@ -40,10 +40,7 @@ class SerialPool:
         self._parameters = InstanceParameters(name, first_copy, num_copies)
         self._values: ParameterValues | None = None  # of parameters, given before the start
         self._environments: list[Environment] = []
-        self._instances: list[Instance] = []
-        self._common = CommonSpecs()
-        self._ids = PoolIds(1)
-        self._requests: dict[int, int | Mapping[str, Actions] | None] = {}  # a seed (to reset) or actions, by instance
+        self._instances = SerialInstances((), self._calling)
         self.worker_pids: Mapping[int, int] = {}  # everything is in this process
         self.busy_since: float | None = None
         self.busy_in: int | None = None
@@ -57,13 +54,12 @@ class SerialPool:
     @property
     def specs(self) -> Mapping[str, BehaviorSpec]:
         """Every behavior that has appeared in an instance so far."""
-        return self._common.specs
+        return self._instances.specs
 
     @property
     def num_agents(self) -> Mapping[str, int]:
         """Agents that usually act in the same step, summed over all instances that have their behavior."""
-        counts = [instance.num_agents for instance in self._instances]
-        return {name: sum(count.get(name, 0) for count in counts) for name in self.specs}
+        return self._instances.num_agents
 
     @property
     def num_instances(self) -> int:
@@ -94,22 +90,24 @@ class SerialPool:
                     raise EnvironmentFailure("no instance was made")
             if self._values is not None:
                 self.set_parameters(self._values)
+            instances = []
             for number, environment in enumerate(self._environments):
                 with self._calling("start", number):
-                    self._instances.append(Instance(environment))
-                    self._common.add(number, self._instances[number].specs)
+                    instances.append(Instance(environment))
+            self._instances = SerialInstances(instances, self._calling)
         finally:
             self._end_call()
-        self._ids = PoolIds(len(self._environments))
 
     def reset(self, seed: int | None) -> None:
         """Have every instance reset in the next `receive`, instance i with seed + i."""
-        self._requests = {i: None if seed is None else seed + i for i in range(len(self._environments))}
+        self._instances.reset(seed)
 
     def receive(self, timeout: float) -> list[tuple[int, Mapping[str, Steps]]]:
         """Steps of every instance that has a request since the last call, which are carried out now."""
-        requests, self._requests = self._requests, {}
-        return [(instance, self._call(instance, request)) for instance, request in requests.items()]
+        try:
+            return self._instances.receive()
+        finally:
+            self._end_call()
 
     def pop_lost(self) -> list[int]:
         """None: a failure here ends the pool."""
@@ -121,7 +119,7 @@ class SerialPool:
 
     def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
         """Let one instance act in the next `receive`; the actions must not change until then."""
-        self._requests[instance] = actions
+        self._instances.send(instance, actions)
 
     def close(self) -> None:
         """Close every instance; what one raises is logged, and the others are closed all the same."""
@@ -133,22 +131,6 @@ class SerialPool:
             except InstanceFailure as failure:
                 logger.warning("%s", failure)
         self._end_call()
-
-    def _call(self, instance: int, request: int | Mapping[str, Actions] | None) -> Mapping[str, Steps]:
-        called = self._instances[instance]
-        try:
-            if request is None or isinstance(request, int):
-                with self._calling("reset", instance):
-                    answer = called.reset(request)
-            else:
-                with self._calling("step", instance):
-                    answer = called.step(request)
-            if not self._common.has(instance, called.specs):
-                with self._guard:
-                    self._common.add(instance, called.specs)
-        finally:
-            self._end_call()
-        return self._ids.renumber(instance, answer)
 
     def _end_call(self) -> None:
         self.busy_since = None

@@ -32,7 +32,7 @@ from rl_tui.engine.specs import (
 
 Capacities: TypeAlias = Mapping[str, tuple[int, int]]  # behavior -> D, E
 _Scalar = TypeVar("_Scalar", bound=np.generic)
-_ALIGNMENT = 64  # a cache line
+ALIGNMENT = 64  # a cache line
 _ABSENT = -1  # written for a behavior that has no decisions, or no terminals, in a step
 
 
@@ -46,7 +46,7 @@ def anonymous_file(name: str) -> int:
     return descriptor
 
 
-class _Carver:
+class Carver:
     """Cuts aligned arrays out of a buffer, or only counts how long it must be."""
 
     def __init__(self, buffer: mmap.mmap | None) -> None:
@@ -57,7 +57,7 @@ class _Carver:
         """The next array of this shape."""
         start = self.size
         num_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        self.size += -(-num_bytes // _ALIGNMENT) * _ALIGNMENT
+        self.size += -(-num_bytes // ALIGNMENT) * ALIGNMENT
         if self._buffer is None:
             return np.empty((0,) * len(shape), dtype)
         return np.ndarray(shape, dtype, self._buffer, start)
@@ -67,7 +67,7 @@ class _Columns:
     """Those of `DecisionSteps` or `TerminalSteps` that are described in experience.py."""
 
     def __init__(
-        self, carrier: type[DecisionSteps | TerminalSteps], spec: BehaviorSpec, rows: int, carver: _Carver
+        self, carrier: type[DecisionSteps | TerminalSteps], spec: BehaviorSpec, rows: int, carver: Carver
     ) -> None:
         self._columns = columns_of(carrier)
         self._values = values_of(self._columns)
@@ -99,7 +99,7 @@ class BehaviorColumns:
     """One behavior's part of a block: the same arrays on both sides. K metrics."""
 
     def __init__(
-        self, spec: BehaviorSpec, capacity: tuple[int, int], carver: _Carver, metrics: Sequence[str] = ()
+        self, spec: BehaviorSpec, capacity: tuple[int, int], carver: Carver, metrics: Sequence[str] = ()
     ) -> None:
         decisions, terminals = capacity
         branches = len(spec.actions.branches)
@@ -197,7 +197,7 @@ class Block:
         buffer = mmap.mmap(file, block_size(specs, capacities, metrics), offset=offset)
         self.capacities = dict(capacities)
         self.offset = offset
-        self.behaviors = dict(_carve(specs, capacities, metrics, _Carver(buffer)))
+        self.behaviors = dict(_carve(specs, capacities, metrics, Carver(buffer)))
 
     def has_room(self, answer: Mapping[str, Steps]) -> bool:
         """Whether every behavior's steps fit."""
@@ -236,7 +236,7 @@ class SharedFile:
 class Status:
     """The first page of a worker's file: the current call, so that the pool can report where it hung or died."""
 
-    CALLS = ("start", "reset", "step", "close", "wait", "render", "set_parameters")
+    CALLS = ("start", "reset", "step", "close", "wait", "render", "set_parameters", "act")
 
     def __init__(self, file: int) -> None:
         if os.fstat(file).st_size == 0:
@@ -265,20 +265,20 @@ def larger(capacities: Capacities, answer: Mapping[str, Steps]) -> Capacities:
 
 def block_size(specs: Mapping[str, BehaviorSpec], capacities: Capacities, metrics: Sequence[str] = ()) -> int:
     """Bytes of a block; one where there is no behavior yet, since nothing cannot be mapped."""
-    carver = _Carver(None)
+    carver = Carver(None)
     for _ in _carve(specs, capacities, metrics, carver):
         continue
     return max(1, carver.size)
 
 
 def _carve(
-    specs: Mapping[str, BehaviorSpec], capacities: Capacities, metrics: Sequence[str], carver: _Carver
+    specs: Mapping[str, BehaviorSpec], capacities: Capacities, metrics: Sequence[str], carver: Carver
 ) -> Iterator[tuple[str, BehaviorColumns]]:
     for name in sorted(specs):
         yield name, BehaviorColumns(specs[name], capacities[name], carver, metrics)
 
 
-def _cut_observations(carver: _Carver, spec: BehaviorSpec, rows: int) -> Observations:
+def _cut_observations(carver: Carver, spec: BehaviorSpec, rows: int) -> Observations:
     return tuple(carver.cut(np.dtype(o.dtype).type, rows, *o.shape) for o in spec.observations)
 
 

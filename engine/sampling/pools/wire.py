@@ -42,11 +42,23 @@ class Kind(Enum):
     ANSWER = b"A"  # from the worker: the steps are in shared memory
     PICTURE = b"P"  # from the worker, with a payload: see pictures.py
     FAULT = b"F"  # from the worker, with a payload: what went wrong
+    # Where the worker also acts, see sampling/collecting:
+    COLLECT = b"C"  # to the worker, with a payload: act from now on, instead of waiting for actions
+    POLICY = b"K"  # to the worker, with a payload: a behavior's policy
+    GO = b"O"  # to the worker, with a payload: what to collect before it waits again
+    ENOUGH = b"E"  # to the worker: wait again, with what is complete
+    PAUSE = b"Z"  # to the worker: value is whether to wait before the next step
+    ACTS = b"a"  # from the worker: its first actions have been carried out
+    BLOCK = b"b"  # from the worker, with a payload: where a block of experience is in shared memory
+    EPISODES = b"e"  # from the worker, with a payload: those of a behavior that ended
+    MET = b"m"  # from the worker, with a payload: a behavior without a policy, for which it waits
+    ROUND = b"r"  # from the worker, with a payload: it waits, having what it was to collect
 
 
-_TO_WORKER = {Kind.BEGIN, Kind.PARAMETERS}
+_TO_WORKER = {Kind.BEGIN, Kind.PARAMETERS, Kind.COLLECT, Kind.POLICY, Kind.GO}
 _FROM_WORKER = {Kind.READY, Kind.GROWN, Kind.STATISTICS, Kind.NOTE, Kind.AWAITS, Kind.PICTURE, Kind.FAULT}
-_WITH_PAYLOAD = _TO_WORKER | _FROM_WORKER
+_OF_COLLECTING = {Kind.BLOCK, Kind.EPISODES, Kind.MET, Kind.ROUND}
+_WITH_PAYLOAD = _TO_WORKER | _FROM_WORKER | _OF_COLLECTING
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import signal
@@ -27,16 +28,18 @@ from rl_tui.engine.specs import Json, Steps
 
 
 def main(commands: int, replies: int, lifeline: int, memory: int, dump: int) -> None:
-    """Serve until the pool closes the command pipe. The arguments are inherited descriptors.
+    """Serve until the pool closes the command pipe. The arguments are inherited descriptors."""
+    prepare(lifeline, dump)
+    Worker(RecordReader(commands), replies, memory).run()
 
-    Signals from the terminal are ignored: the pool ends this process.
-    """
+
+def prepare(lifeline: int, dump: int) -> None:
+    """Signals from the terminal are ignored, the pool ends this process; stacks are dumped where it asks for them."""
     die_with(lifeline)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
     faulthandler.enable(dump)
     faulthandler.register(signal.SIGUSR1, dump)
-    Worker(RecordReader(commands), replies, memory).run()
 
 
 class Worker:
@@ -56,20 +59,21 @@ class Worker:
 
     def run(self) -> None:
         """Serve every record until there are no more."""
-        while True:
-            try:
-                records = self._commands.read()
-            except EOFError:
-                break
-            replies = [reply for record in records for reply in self._serve(record)]
-            if replies:
-                self._replies.write(replies)
+        with contextlib.suppress(EOFError):
+            while True:
+                self._advance()
         for number, instance in enumerate(self._instances):
             try:
                 with self._calling("close", number):
                     instance.environment.close()
             except InstanceFailure as failure:  # the others are closed all the same
                 sys.stderr.write(f"{failure}\n{failure.detail}")
+
+    def _advance(self) -> None:
+        """Wait for records, and serve them. Raises EOFError once there are no more."""
+        replies = [reply for record in self._commands.read() for reply in self._serve(record)]
+        if replies:
+            self._replies.write(replies)
 
     def _serve(self, record: Record) -> list[Record]:
         try:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import ClassVar, NoReturn, Self, cast
 
 from rl_tui.engine.sampling.environments.base import NoteLevel
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
@@ -38,7 +38,7 @@ class WorkerPlan:
     """What stays the same when a worker is started again.
 
     copies: first and count, of the source's. timeout: seconds that a call may take. niceness: of the process.
-    variables: of its environment, unless set there.
+    variables: of its environment, unless set there. inherited: descriptors of the whole pool that it gets.
     """
 
     index: int
@@ -47,6 +47,7 @@ class WorkerPlan:
     timeout: float
     niceness: int = 0
     variables: Mapping[str, str] = field(default_factory=dict)
+    inherited: tuple[int, ...] = ()
 
     @property
     def start_timeout(self) -> float:
@@ -55,7 +56,12 @@ class WorkerPlan:
 
 
 class WorkerProcess:
-    """One worker and its instances, numbered from 0 here. Owned by the pool's thread."""
+    """One worker and its instances, numbered from 0 here. Owned by the pool's thread.
+
+    program: the module whose `main` the process runs.
+    """
+
+    program: ClassVar = "rl_tui.engine.sampling.pools.worker_main"
 
     def __init__(self, plan: WorkerPlan, answers: Answers | None = None, seed_shift: int = 0) -> None:
         """answers: what is known of the instances before they are made. seed_shift: added to the seeds they get."""
@@ -65,7 +71,7 @@ class WorkerProcess:
         self.first_instance: int | None = None
         self._plan = plan
         self._seed_shift = seed_shift
-        self._child = Child(plan.niceness, plan.variables)
+        self._child = Child(self.program, plan.niceness, plan.variables, plan.inherited)
         self._unsent: list[Record] = []
         self._sent_ns = 0  # when the last request was sent
         self._num_drawing = 0  # pictures that are pending
@@ -76,9 +82,9 @@ class WorkerProcess:
         self._parameters: ParameterValues | None = None
         self._has_begun = False
 
-    def successor(self, seed_shift: int) -> WorkerProcess:
+    def successor(self, seed_shift: int) -> Self:
         """A worker, not yet started, that makes the same instances under the same numbers, with later seeds."""
-        worker = WorkerProcess(self._plan, self.answers.successor(), seed_shift)
+        worker = type(self)(self._plan, self.answers.successor(), seed_shift)
         worker.first_instance, worker._parameters = self.first_instance, self._parameters
         return worker
 
@@ -91,6 +97,11 @@ class WorkerProcess:
     def pid(self) -> int | None:
         """Of the running process; None before the start and after the end."""
         return self._child.pid
+
+    @property
+    def copies(self) -> tuple[int, int]:
+        """The first of its copies, and how many there are, of the source's."""
+        return self._plan.copies
 
     @property
     def num_instances(self) -> int:
@@ -233,6 +244,10 @@ class WorkerProcess:
         self.first_instance = first_instance
         self._unsent.append(Record(Kind.NUMBER, value=first_instance))
 
+    def _may_reset(self, instance: int) -> bool:
+        """Whether an instance that the user stopped has not been asked for more since then."""
+        return self.answers.is_newest(instance)
+
     def _receive(self) -> list[Record]:
         """Records from the worker. Raises InstanceFailure where it has ended, or sends anything else."""
         try:
@@ -281,7 +296,7 @@ class WorkerProcess:
         error = fault_from_json(fault, self._number(instance), self.index)
         if not isinstance(error, InstanceStopped):
             raise error
-        if self.answers.is_newest(instance):
+        if self._may_reset(instance):
             self._stopped.append(error)
 
     def _fail_hung(self, seconds: float) -> NoReturn:
@@ -299,8 +314,8 @@ class WorkerProcess:
         """The call that the process is in, its instance in the pool, and both in words."""
         call, local, _ = self._child.current_call()
         env = self._plan.source.env
-        if call == "wait":  # requested, but not yet begun
-            return "step", None, f"{env}, worker {self.index}"
+        if call in ("wait", "act"):  # requested, but not yet begun; or it is the policy's
+            return "step" if call == "wait" else call, None, f"{env}, worker {self.index}"
         number = None if call == "start" else self._number(local)
         words = env if number is None else f"{env}, instance {number}"
         return call, number, f"{words}, worker {self.index}"

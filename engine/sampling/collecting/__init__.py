@@ -1,0 +1,1 @@
+"""Collectors in the worker processes of environments: policies act there, and blocks of experience come back."""

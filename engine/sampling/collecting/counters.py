@@ -1,0 +1,80 @@
+"""What a worker has counted by now, in its shared file: the training process reads it at any moment."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import NamedTuple
+
+import numpy as np
+
+from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.specs import Int64
+
+SIZE = 1 << 14  # bytes, of which only those in use take memory
+_SECONDS = 4  # words for times and for blocks that were copied, before those of behaviors
+
+
+class Counts(NamedTuple):
+    """Of one behavior. sampled, learned: actions chosen, in all and by the policy that learns. complete: rows of whole
+    segments to learn from, drained or not. departed: agents that left without the end of an episode. held: rows to
+    learn from that were not drained yet."""
+
+    sampled: int = 0
+    learned: int = 0
+    complete: int = 0
+    departed: int = 0
+    held: int = 0
+
+    def plus(self, other: Counts) -> Counts:
+        """The sums."""
+        return Counts(*(own + more for own, more in zip(self, other, strict=True)))
+
+
+class Times(NamedTuple):
+    """Seconds in environments, in policies, and waiting for the training process."""
+
+    environment: float = 0.0
+    inference: float = 0.0
+    waiting: float = 0.0
+
+
+class Counters:
+    """Both sides map the same words; each writes its own."""
+
+    def __init__(self, file: int, offset: int) -> None:
+        if os.fstat(file).st_size < offset + SIZE:
+            os.truncate(file, offset + SIZE)
+        words: Int64 = np.ndarray((SIZE // 8,), np.int64, mmap.mmap(file, SIZE, offset=offset))
+        self._times, self._copied = words[: _SECONDS - 1], words[_SECONDS - 1 : _SECONDS]
+        width = len(Counts._fields)
+        rows = (len(words) - _SECONDS) // width
+        self._behaviors = words[_SECONDS : _SECONDS + rows * width].reshape(rows, width)
+
+    def count(self, behavior: int, counts: Counts) -> None:
+        """Worker: write the counts of a behavior. Raises EnvironmentFailure where there are too many behaviors."""
+        if behavior >= len(self._behaviors):
+            raise EnvironmentFailure(f"must have at most {len(self._behaviors)} behaviors, got {behavior + 1}")
+        self._behaviors[behavior] = counts
+
+    def spend(self, times: Times) -> None:
+        """Worker: write the times."""
+        self._times[:] = [round(seconds * 1e9) for seconds in times]
+
+    def counts(self, behavior: int) -> Counts:
+        """Training process: the counts of a behavior."""
+        return Counts(*self._behaviors[behavior].tolist())
+
+    @property
+    def times(self) -> Times:
+        """Training process: the times."""
+        return Times(*(nanoseconds * 1e-9 for nanoseconds in self._times.tolist()))
+
+    def note_copied(self, num_blocks: int) -> None:
+        """Training process: so many blocks were copied."""
+        self._copied[0] = num_blocks
+
+    @property
+    def num_copied(self) -> int:
+        """Worker: how many blocks the training process has copied."""
+        return int(self._copied[0])

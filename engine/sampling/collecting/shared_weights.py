@@ -1,0 +1,97 @@
+"""The weights of policies in a file that the training process shares with all workers of a pool."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+from collections.abc import Mapping
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from rl_tui.engine.sampling.pools.shared_memory import anonymous_file
+from rl_tui.engine.specs import Float32, Int64, Json, Weights
+
+Shapes: TypeAlias = list[tuple[str, list[int]]]  # of the arrays by name, in their order
+_WORD = np.dtype(np.int64).itemsize
+
+
+class _Region:
+    """The weights of one policy: their version, all arrays, and the version again, another one while they are
+    written."""
+
+    def __init__(self, file: int, offset: int, shapes: Shapes) -> None:
+        sizes = [math.prod(shape) for _, shape in shapes]
+        num_bytes = 2 * _WORD + 4 * (sum(sizes) + sum(sizes) % 2)
+        self.end = offset + -(-num_bytes // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+        if os.fstat(file).st_size < self.end:
+            os.truncate(file, self.end)
+        memory = mmap.mmap(file, self.end - offset, offset=offset)
+        words: Int64 = np.ndarray((num_bytes // _WORD,), np.int64, memory)
+        self._versions = words[:1], words[-1:]
+        self.arrays: dict[str, Float32] = {}
+        start = _WORD
+        for (name, shape), size in zip(shapes, sizes, strict=True):
+            self.arrays[name] = np.ndarray(shape, np.float32, memory, start)
+            start += 4 * size
+
+    def write(self, weights: Weights) -> None:
+        """Replace them."""
+        self._versions[0][0] = weights.version
+        for name, array in self.arrays.items():
+            array[...] = weights.arrays[name]
+        self._versions[1][0] = weights.version
+
+    def read(self, version: int) -> Weights:
+        """A copy. Raises ValueError where they are of another version."""
+        weights = Weights(version, {name: array.copy() for name, array in self.arrays.items()})
+        found = [int(word[0]) for word in self._versions]
+        if found != [version, version]:
+            raise ValueError(f"the weights must be of version {version}, got {found}")
+        return weights
+
+
+class SharedWeights:
+    """The side of the training process, which writes only while every worker waits."""
+
+    def __init__(self) -> None:
+        self.descriptor = anonymous_file("rl-tui-weights")
+        self._regions: dict[str, tuple[_Region, int, Shapes]] = {}
+        self._end = 0
+
+    def write(self, behavior: str, weights: Weights) -> None:
+        """Replace the weights of a behavior; the first time, make room for them."""
+        shapes: Shapes = [(name, list(array.shape)) for name, array in weights.arrays.items()]
+        if behavior not in self._regions:
+            region = _Region(self.descriptor, self._end, shapes)
+            self._regions[behavior] = region, self._end, shapes
+            self._end = region.end
+        region, _, known = self._regions[behavior]
+        assert shapes == known, "a policy's weights keep their names and shapes"
+        region.write(weights)
+
+    def place(self, behavior: str) -> Json:
+        """Where a worker finds the weights of a behavior."""
+        _, offset, shapes = self._regions[behavior]
+        return {"offset": offset, "shapes": cast(Json, [list(shape) for shape in shapes])}
+
+    def close(self) -> None:
+        """Free the file; workers keep their own descriptors."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+        self._regions.clear()
+
+
+class WeightsReader:
+    """The side of a worker, for one behavior."""
+
+    def __init__(self, file: int, place: Json) -> None:
+        described = cast(Mapping[str, Any], place)
+        shapes: Shapes = [(str(name), list(shape)) for name, shape in described["shapes"]]
+        self._region = _Region(file, int(described["offset"]), shapes)
+
+    def read(self, version: int) -> Weights:
+        """A copy of that version. Raises ValueError where there is another one."""
+        return self._region.read(version)
