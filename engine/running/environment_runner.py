@@ -16,6 +16,7 @@ from rl_tui.engine.running.environment_reports import publish_reports
 from rl_tui.engine.running.lessons.follower import LessonFollower
 from rl_tui.engine.running.progress import ProgressReporter
 from rl_tui.engine.running.threads import Control
+from rl_tui.engine.running.worker_advice import WorkerAdvice
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool, never
 from rl_tui.engine.session.bus import EventBus
@@ -82,6 +83,7 @@ class EnvironmentRunner:
         self._start_note = start_note
         self._current: Collection | None = None
         self._has_arrived = False  # what agents wait to act on
+        self._advice = WorkerAdvice(source.env, settings, source.is_lent)
 
     def build(self, is_stopped: Callable[[], bool] = never) -> None:
         """Start the environments and make the learners. Called once.
@@ -141,8 +143,11 @@ class EnvironmentRunner:
         """Whether any steps have arrived, for which it waits a moment. Raises EnvironmentFailure, and RlTuiError for a
         behavior that has appeared."""
         assert self.pool is not None
+        collector = self._running.collector
         try:
-            self._has_arrived |= (has_arrived := self._running.collector.receive(RECEIVE_SECONDS))
+            self._has_arrived |= (has_arrived := collector.receive(RECEIVE_SECONDS))
+            if has_arrived and (advice := self._advice.count(self.pool, collector.environment_seconds)) is not None:
+                self._bus.log("info", self.environment, advice)
             return has_arrived
         finally:
             if not self.control.is_lost:

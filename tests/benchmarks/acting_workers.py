@@ -1,0 +1,136 @@
+"""What worker processes that act bring, beside one process and beside workers that are sent every step.
+
+python -m tests.benchmarks.acting_workers [--only cheetah,busy,asleep,small] [--rounds 3] [--steps 61440]
+
+cheetah: PPO on HalfCheetah-v5 as in part c of `make bench`, with Stable-Baselines3's DummyVecEnv. busy, asleep: 16
+copies of an environment whose steps compute, or sleep, for a millisecond. small: CartPole, where workers cost more than
+they bring. All ways in turns, a seed for each round; ratios are of the same round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import gymnasium
+import numpy as np
+import yaml
+from gymnasium import spaces
+
+from tests.benchmarks.comparison import WITH_THESE_TESTS
+from tests.benchmarks.peers import SB3
+from tests.benchmarks.processes import run_python
+from tests.benchmarks.runs import read_events, throughput
+from tests.benchmarks.settings import WORKLOADS, Workload, configuration
+from tests.benchmarks.tables import table
+
+STEP_SECONDS = 0.001
+
+
+class Busy(gymnasium.Env[Any, Any]):
+    """Observes one number; each step computes for a millisecond of this process's time, or sleeps."""
+
+    def __init__(self, sleeps: bool = False) -> None:
+        self.observation_space, self.action_space = spaces.Box(-1, 1, (1,)), spaces.Box(-1, 1, (1,))
+        self._sleeps = sleeps
+        self._count = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self._count += 1
+        if self._sleeps:
+            time.sleep(STEP_SECONDS)
+        else:
+            end = time.thread_time() + STEP_SECONDS
+            while time.thread_time() < end:
+                continue
+        return np.zeros(1, np.float32), 0.0, self._count % 200 == 0, False, {}
+
+
+@dataclass(frozen=True)
+class Way:
+    """How it is run: in this process without workers."""
+
+    name: str
+    num_workers: int
+    is_threaded: bool = False
+    act_in: str = "auto"
+
+
+HERE, HERE_THREADED = Way("one process", 0), Way("one process, threaded", 0, True)
+SENT = Way("2 workers, act_in: main", 2, act_in="main")
+TWO, TWO_THREADED = Way("2 workers", 2), Way("2 workers, threaded", 2, True)
+ONE, EIGHT = Way("1 worker", 1), Way("8 workers", 8)
+PARTS: Mapping[str, tuple[str, Mapping[str, object], Sequence[Way]]] = {
+    "cheetah": ("c", {}, (HERE, HERE_THREADED, SENT, TWO, TWO_THREADED)),
+    "busy": ("c", {"env": f"{__name__}:Busy", "num_envs": 16}, (ONE, TWO)),
+    "asleep": (
+        "c",
+        {"env": f"{__name__}:Busy", "env_kwargs": {"sleeps": True}, "num_envs": 16},
+        (ONE, TWO, EIGHT),
+    ),
+    "small": ("a", {}, (HERE, TWO)),
+}
+
+
+def measure(workload: Workload, environment: Mapping[str, object], way: Way, seed: int) -> float:
+    """Steps per second of one run of the program."""
+    with TemporaryDirectory(prefix="rl-tui-bench-") as name:
+        folder = Path(name)
+        document = yaml.safe_load(configuration(workload, seed, folder / "results", is_threaded=way.is_threaded))
+        document["env_settings"] |= {"num_workers": way.num_workers, "act_in": way.act_in, **environment}
+        (folder / "bench.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+        words = ("-m", "rl_tui", str(folder / "bench.yaml"), "--no-ui")
+        run_python(*words, folder=folder, variables=WITH_THESE_TESTS)
+        return throughput(read_events(folder))
+
+
+def beside(workload: Workload, seed: int) -> float:
+    """Steps per second of Stable-Baselines3."""
+    rollouts = workload.total_steps // workload.rollout_steps
+    words = ["-m", "tests.benchmarks.peers", SB3, workload.name, "--seed", str(seed), "--rollouts", str(rollouts)]
+    with TemporaryDirectory(prefix="rl-tui-bench-") as name:
+        said = json.loads(run_python(*words, folder=Path(name), variables=WITH_THESE_TESTS).splitlines()[-1])
+    return float(said["steps"] / said["seconds"])
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure the chosen parts, and print a table of each."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.acting_workers", description=__doc__)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=list(PARTS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=61_440)
+    chosen = parser.parse_args(words)
+    for part in chosen.only:
+        name, environment, ways = PARTS[part]
+        workload = WORKLOADS[name]
+        assert isinstance(workload, Workload)
+        workload = replace(workload, total_steps=chosen.steps // workload.rollout_steps * workload.rollout_steps)
+        names = ([SB3] if part == "cheetah" else []) + [way.name for way in ways]
+        speeds: dict[str, list[float]] = {each: [] for each in names}
+        for seed in range(1, chosen.rounds + 1):
+            if part == "cheetah":
+                speeds[SB3].append(beside(workload, seed))
+            for way in ways:
+                speeds[way.name].append(measure(workload, environment, way, seed))
+        first = speeds[names[0]]
+        rows = []
+        for each, own in speeds.items():
+            ratios = [speed / base for speed, base in zip(own, first, strict=True)]
+            spread = f"{min(ratios):.2f} .. {max(ratios):.2f}"
+            rows.append((each, f"{median(own):,.0f}", f"{median(ratios):.2f}", spread))
+        print(f"\n{part}: {workload.total_steps:,} steps, rounds: {chosen.rounds}", flush=True)
+        print(table(("", "steps/s", f"x {names[0]}", "min .. max"), rows), flush=True)
+
+
+if __name__ == "__main__":
+    main()
