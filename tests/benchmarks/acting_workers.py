@@ -3,8 +3,9 @@
 python -m tests.benchmarks.acting_workers [--only cheetah,busy,asleep,small] [--rounds 3] [--steps 61440]
 
 cheetah: PPO on HalfCheetah-v5 as in part c of `make bench`, with Stable-Baselines3's DummyVecEnv. busy, asleep: 16
-copies of an environment whose steps compute, or sleep, for a millisecond. small: CartPole, where workers cost more than
-they bring. All ways in turns, a seed for each round; ratios are of the same round.
+copies of an environment whose steps compute, or sleep, for a millisecond, with one epoch of one mini-batch, so that
+collecting is what takes time. small: CartPole, where workers cost more than they bring. All ways in turns, a seed for
+each round; ratios are of the same round.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tests.benchmarks.settings import WORKLOADS, Workload, configuration
 from tests.benchmarks.tables import table
 
 STEP_SECONDS = 0.001
+BUSY = "tests.benchmarks.acting_workers:Busy"
 
 
 class Busy(gymnasium.Env[Any, Any]):
@@ -72,10 +74,10 @@ TWO, TWO_THREADED = Way("2 workers", 2), Way("2 workers, threaded", 2, True)
 ONE, EIGHT = Way("1 worker", 1), Way("8 workers", 8)
 PARTS: Mapping[str, tuple[str, Mapping[str, object], Sequence[Way]]] = {
     "cheetah": ("c", {}, (HERE, HERE_THREADED, SENT, TWO, TWO_THREADED)),
-    "busy": ("c", {"env": f"{__name__}:Busy", "num_envs": 16}, (ONE, TWO)),
+    "busy": ("c", {"env": BUSY, "num_envs": 16}, (ONE, TWO)),
     "asleep": (
         "c",
-        {"env": f"{__name__}:Busy", "env_kwargs": {"sleeps": True}, "num_envs": 16},
+        {"env": BUSY, "env_kwargs": {"sleeps": True}, "num_envs": 16},
         (ONE, TWO, EIGHT),
     ),
     "small": ("a", {}, (HERE, TWO)),
@@ -115,6 +117,8 @@ def main(words: Sequence[str] | None = None) -> None:
         workload = WORKLOADS[name]
         assert isinstance(workload, Workload)
         workload = replace(workload, total_steps=chosen.steps // workload.rollout_steps * workload.rollout_steps)
+        if environment:
+            workload = replace(workload, num_epochs=1, batch_size=workload.rollout_steps)
         names = ([SB3] if part == "cheetah" else []) + [way.name for way in ways]
         speeds: dict[str, list[float]] = {each: [] for each in names}
         for seed in range(1, chosen.rounds + 1):
