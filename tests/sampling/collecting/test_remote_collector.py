@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import subprocess
 from dataclasses import fields
 from functools import partial
 from importlib import import_module
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rl_tui.engine.config.network import NetworkSettings
+from rl_tui.engine.config.network import MemorySettings, NetworkSettings
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.experience import join_trajectories
 from rl_tui.engine.learning.policies import make_policy
@@ -259,3 +260,20 @@ def test_limits_of_blocks_are_shared() -> None:
         sizes = [block.num_rows for _, block in rounds.blocks]
         assert sizes == [120, 120, 120, 40] * 2, "whole segments, of at least 50 rows from each"
         assert rounds.counts["Pendulum"].limits == BlockLimits(100)
+
+
+@pytest.mark.parametrize("has_memory", [False, True])
+def test_a_worker_that_acts_with_vectors_imports_no_torch(has_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rl_tui.engine.sampling.pools.child.subprocess", subprocess)  # not one that is warm already
+    network = NETWORK.model_copy(update={"memory": MemorySettings(memory_size=8)}) if has_memory else NETWORK
+
+    def policies(spec: BehaviorSpec) -> tuple[CopyPolicy, Weights]:
+        policy, weights = make_policy(spec, network, False, 1), Kind(spec, network).weights()
+        policy.load(weights)
+        assert isinstance(policy, CopyPolicy)
+        return policy, weights
+
+    env = "tests.sampling.collecting.worlds:Lean"
+    with started(env, "Walker", num_copies=2, num_workers=1, quota=None) as pool:
+        rounds = Rounds(pool, Needs(64), horizon=8, policies=policies)
+        rounds.until(lambda: rounds.rounds == 3)

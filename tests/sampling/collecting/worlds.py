@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 
@@ -20,4 +21,15 @@ class Uneven(Line):
     def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
         if self._is_slow:
             time.sleep(0.02)
+        return super().step(actions)
+
+
+class Lean(Line):
+    """A Line that fails where torch was imported."""
+
+    def __init__(self) -> None:
+        super().__init__("Walker", 2)
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        assert "torch" not in sys.modules
         return super().step(actions)
