@@ -17,6 +17,7 @@ from rl_tui.engine.running.lessons.follower import LessonFollower
 from rl_tui.engine.running.progress import ProgressReporter
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.worker_advice import WorkerAdvice
+from rl_tui.engine.sampling.collecting.pool import CollectingPool
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool, never
 from rl_tui.engine.session.bus import EventBus
@@ -126,6 +127,10 @@ class EnvironmentRunner:
             self.pool, self.behaviors, self._meet, self._bus, lambda: self.waiting_seconds, self._settings
         )
         self._has_arrived = False
+        where = "the workers" if self._running.is_remote else "this process"
+        is_fallback = isinstance(self.pool, CollectingPool) and not self._running.is_remote
+        why = ": a policy has no recipe by which workers make it" if is_fallback else ""
+        self._bus.log("info" if is_fallback else "debug", self.environment, f"agents act in {where}{why}")
         self._bus.log("debug", self.environment, "resetting every instance")
         self.pool.reset(self._seed + self._running.first_step)  # a resumed run must not see the same episodes again
 
