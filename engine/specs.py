@@ -61,6 +61,16 @@ class ObservationSpec:
     dtype: Literal["float32", "uint8"] = "float32"
     is_goal: bool = False
 
+    def to_json(self) -> Json:
+        """What `from_json` reads."""
+        return [self.name, list(self.shape), self.dtype, self.is_goal]
+
+    @staticmethod
+    def from_json(written: Any) -> ObservationSpec:
+        """The spec that was written."""
+        name, shape, *rest = written
+        return ObservationSpec(name, tuple(shape), *rest)
+
     @property
     def kind(self) -> Literal["vector", "entities", "image"]:
         """Which kind its shape stands for."""

@@ -35,15 +35,15 @@ class FeatureLayout:
     def to_json(self) -> Json:
         """What `from_json` reads."""
         return {
-            "observations": [[one.name, list(one.shape), one.dtype, one.is_goal] for one in self.observations],
+            "observations": [observation.to_json() for observation in self.observations],
             "smallest_image": self.smallest_image,
         }
 
     @staticmethod
     def from_json(written: Any) -> FeatureLayout:
         """The layout that was written."""
-        observations = [ObservationSpec(name, tuple(shape), *rest) for name, shape, *rest in written["observations"]]
-        return FeatureLayout(tuple(observations), written["smallest_image"])
+        observations = tuple(map(ObservationSpec.from_json, written["observations"]))
+        return FeatureLayout(observations, written["smallest_image"])
 
     def is_vector(self, spec: ObservationSpec) -> bool:
         """Whether an observation is a vector, or an image that is read as one."""

@@ -23,12 +23,12 @@ class CollectingPool(ProcessPool):
 
     worker_kind: ClassVar = CollectingProcess
 
-    def __init__(self, source: EnvironmentSource, num_copies: int, num_workers: int, *rest: Any, **keywords: Any):
+    def __init__(self, source: EnvironmentSource, *rest: Any, **keywords: Any):
         """See ProcessPool."""
         self.weights = SharedWeights()
-        self._num_copies, self._first_copy = num_copies, source.first_copy
+        self._first_copy = source.first_copy
         inherited = (self.weights.descriptor,)
-        super().__init__(source, num_copies, num_workers, *rest, inherited=inherited, **keywords)
+        super().__init__(source, *rest, inherited=inherited, **keywords)
         self._is_collecting, self._spare_rows, self._has_checksums = False, 0, False
         self._news: list[News] = []
 

@@ -183,7 +183,9 @@ class ShareCollector:
             self._shares[spec.name] = Share.of_newcomer(own.policy.version)
             self._is_enough = True
         self._given[spec.name] = 0
-        self._begin_policy(own, self._shares[spec.name].version)
+        version = self._shares[spec.name].version
+        if own.policy.version != version:
+            own.policy.load(own.read_weights(version))
         self._sizes[spec.name] = self._new_sizes(spec.name)
         return own.policy, own.horizon
 
@@ -193,11 +195,6 @@ class ShareCollector:
         if own.policy.version != version:
             self._collector.load(name, own.read_weights(version))
         self._sizes[name] = self._new_sizes(name)
-
-    @staticmethod
-    def _begin_policy(own: OwnPolicy, version: int) -> None:
-        if own.policy.version != version:
-            own.policy.load(own.read_weights(version))
 
     def _new_sizes(self, name: str) -> BlockSizes:
         share = self._shares[name]

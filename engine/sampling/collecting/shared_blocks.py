@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import mmap
 import os
 import zlib
@@ -14,7 +13,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.sampling.pools.shared_memory import ALIGNMENT
+from rl_tui.engine.sampling.pools.shared_memory import aligned, whole_pages
 from rl_tui.engine.specs import Aggregation, GatheredStatistic, Json, Trajectories
 
 Place: TypeAlias = tuple[str, int | None, str, list[int]]  # field of Trajectories, index in its tuple, dtype, shape
@@ -90,7 +89,7 @@ class BlockWriter:
     def _grow(self, needed: int) -> None:
         size = os.fstat(self._file).st_size
         if needed > size:
-            os.truncate(self._file, _whole_pages(max(needed, size + _LEAST_BYTES, 2 * needed - self._begin)))
+            os.truncate(self._file, whole_pages(max(needed, size + _LEAST_BYTES, 2 * needed - self._begin)))
         self._memory = mmap.mmap(self._file, 0)
 
 
@@ -150,12 +149,7 @@ def _starts(arrays: list[NDArray[Any]], begin: int) -> tuple[list[int], int]:
 
 def _after(start: int, array: NDArray[Any]) -> int:
     """Where the array that follows begins."""
-    num_bytes = math.prod(array.shape) * array.dtype.itemsize
-    return start + -(-num_bytes // ALIGNMENT) * ALIGNMENT
-
-
-def _whole_pages(size: int) -> int:
-    return -(-size // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+    return start + aligned(array.nbytes)
 
 
 def _statistic_to_json(one: GatheredStatistic) -> list[Json]:

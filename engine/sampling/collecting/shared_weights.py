@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from rl_tui.engine.sampling.pools.shared_memory import anonymous_file
+from rl_tui.engine.sampling.pools.shared_memory import anonymous_file, whole_pages
 from rl_tui.engine.specs import Float32, Int64, Json, Weights
 
 Shapes: TypeAlias = list[tuple[str, list[int]]]  # of the arrays by name, in their order
@@ -24,7 +24,7 @@ class _Region:
     def __init__(self, file: int, offset: int, shapes: Shapes) -> None:
         sizes = [math.prod(shape) for _, shape in shapes]
         num_bytes = 2 * _WORD + 4 * (sum(sizes) + sum(sizes) % 2)
-        self.end = offset + -(-num_bytes // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+        self.end = offset + whole_pages(num_bytes)
         if os.fstat(file).st_size < self.end:
             os.truncate(file, self.end)
         memory = mmap.mmap(file, self.end - offset, offset=offset)

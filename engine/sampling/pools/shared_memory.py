@@ -32,7 +32,7 @@ from rl_tui.engine.specs import (
 
 Capacities: TypeAlias = Mapping[str, tuple[int, int]]  # behavior -> D, E
 _Scalar = TypeVar("_Scalar", bound=np.generic)
-ALIGNMENT = 64  # a cache line
+_ALIGNMENT = 64  # a cache line
 _ABSENT = -1  # written for a behavior that has no decisions, or no terminals, in a step
 
 
@@ -57,7 +57,7 @@ class Carver:
         """The next array of this shape."""
         start = self.size
         num_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        self.size += -(-num_bytes // ALIGNMENT) * ALIGNMENT
+        self.size += aligned(num_bytes)
         if self._buffer is None:
             return np.empty((0,) * len(shape), dtype)
         return np.ndarray(shape, dtype, self._buffer, start)
@@ -229,7 +229,7 @@ class SharedFile:
     ) -> Block:
         """A block after all others."""
         offset = os.fstat(self._file).st_size
-        os.truncate(self._file, offset + _whole_pages(block_size(specs, capacities, metrics)))
+        os.truncate(self._file, offset + whole_pages(block_size(specs, capacities, metrics)))
         return Block(self._file, offset, specs, capacities, metrics)
 
 
@@ -286,7 +286,13 @@ def _doubled(capacity: int, needed: int) -> int:
     return capacity if needed <= capacity else 2 * needed
 
 
-def _whole_pages(size: int) -> int:
+def aligned(num_bytes: int) -> int:
+    """So many bytes, or more, after which another array may begin."""
+    return -(-num_bytes // _ALIGNMENT) * _ALIGNMENT
+
+
+def whole_pages(size: int) -> int:
+    """So many bytes, or more, after which another part of a file can be mapped."""
     return -(-size // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
 
 

@@ -132,7 +132,7 @@ def spec_to_json(spec: BehaviorSpec) -> Json:
     """The spec as `spec_from_json` reads it."""
     return {
         "name": spec.name,
-        "observations": [[o.name, list(o.shape), o.dtype, o.is_goal] for o in spec.observations],
+        "observations": [observation.to_json() for observation in spec.observations],
         "continuous": spec.actions.continuous,
         "branches": list(spec.actions.branches),
         "spaces": spec.spaces,
@@ -143,9 +143,7 @@ def spec_to_json(spec: BehaviorSpec) -> Json:
 
 def spec_from_json(fields: SpecJson) -> BehaviorSpec:
     """The spec that was encoded."""
-    observations = tuple(
-        ObservationSpec(name, tuple(shape), dtype, is_goal) for name, shape, dtype, is_goal in fields["observations"]
-    )
+    observations = tuple(map(ObservationSpec.from_json, fields["observations"]))
     actions = ActionSpec(fields["continuous"], tuple(fields["branches"]))
     package = None if fields["unity_package"] is None else UnityPackage(*fields["unity_package"])
     return BehaviorSpec(fields["name"], observations, actions, fields["spaces"], package, fields["reward_threshold"])
