@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -25,10 +26,10 @@ from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.sampling.pools.process import ProcessPool
-from rl_tui.engine.specs import Actions, BehaviorSpec, CopyPolicy, Steps, Weights
+from rl_tui.engine.specs import Actions, Steps
 from tests.benchmarks.processes import ROOT, surroundings
 from tests.benchmarks.tables import table, verdict
-from tests.sampling.collecting.rounds import Needs, Rounds, started
+from tests.sampling.collecting.rounds import Needs, Rounds, network_policies, started
 from tests.sampling.driving import discrete
 from tests.weights import Kind
 
@@ -97,15 +98,10 @@ def pooled(num_workers: int, seconds: float) -> float:
 
 def acting(num_workers: int, seconds: float) -> float:
     """Steps per second of so many workers that act, in rounds of adaptive shares."""
-
-    def policies(spec: BehaviorSpec) -> tuple[CopyPolicy, Weights]:
-        policy, weights = make_policy(spec, NETWORK, False, 1), Kind(spec, NETWORK).weights()
-        policy.load(weights)
-        assert isinstance(policy, CopyPolicy)
-        return policy, weights
-
     with started("tests.benchmarks.uneven_workers:Uneven", "B", num_workers, num_workers) as pool:
-        rounds = Rounds(pool, Needs(ROUND_ROWS), horizon=64, policies=policies, shares="adaptive")
+        rounds = Rounds(
+            pool, Needs(ROUND_ROWS), horizon=64, policies=partial(network_policies, NETWORK), shares="adaptive"
+        )
         begin = time.monotonic()
         while (elapsed := time.monotonic() - begin) < seconds:
             rounds.cycle()

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from rl_tui.engine.config.network import NetworkSettings
+from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.sampling.block_sizes import BlockLimits, RowCounts
 from rl_tui.engine.sampling.collecting.pool import CollectingPool
 from rl_tui.engine.sampling.collecting.remote_collector import ActingBehavior, RemoteCollector, Shares
@@ -17,6 +19,7 @@ from rl_tui.engine.sampling.pools.reports import Report
 from rl_tui.engine.specs import BehaviorSpec, CopyPolicy, Trajectories, Weights
 from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import RandomPolicy
+from tests.weights import Kind
 
 UNLIMITED = partial(RestartQuota, -1, -1, 60.0)
 NO_WEIGHTS = Weights(0, {})
@@ -38,6 +41,14 @@ class Needs:
 def random_policies(spec: BehaviorSpec) -> tuple[CopyPolicy, Weights]:
     """A policy that acts at random, without weights."""
     return RandomPolicy(spec.actions), NO_WEIGHTS
+
+
+def network_policies(network: NetworkSettings, spec: BehaviorSpec) -> tuple[CopyPolicy, Weights]:
+    """A network that acts, with its weights."""
+    policy, weights = make_policy(spec, network, False, 1), Kind(spec, network).weights()
+    policy.load(weights)
+    assert isinstance(policy, CopyPolicy)
+    return policy, weights
 
 
 class Rounds:

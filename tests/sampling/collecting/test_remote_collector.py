@@ -17,7 +17,6 @@ import pytest
 from rl_tui.engine.config.network import MemorySettings, NetworkSettings
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.experience import join_trajectories
-from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.sampling.block_sizes import BlockLimits
 from rl_tui.engine.sampling.collecting.counters import Counters
 from rl_tui.engine.sampling.collecting.remote_collector import Shares
@@ -30,20 +29,12 @@ from rl_tui.engine.sampling.pools.instance import Instance
 from rl_tui.engine.sampling.pools.reports import Restarted, Restarting
 from rl_tui.engine.sampling.pools.serial_instances import SerialInstances
 from rl_tui.engine.sampling.pools.shared_memory import anonymous_file
-from rl_tui.engine.specs import BehaviorSpec, CopyPolicy, Ending, State, Trajectories, Weights
-from tests.sampling.collecting.rounds import Needs, Rounds, started
-from tests.weights import Kind
+from rl_tui.engine.specs import BehaviorSpec, Ending, State, Trajectories
+from tests.sampling.collecting.rounds import Needs, Rounds, network_policies, started
 
 NETWORK = NetworkSettings(hidden_units=8, num_layers=1)
+gaussian = partial(network_policies, NETWORK)
 PENDULUM = ("gymnasium:Pendulum-v1", "Pendulum")
-
-
-def gaussian(spec: BehaviorSpec) -> tuple[CopyPolicy, Weights]:
-    """A network that acts."""
-    policy, weights = make_policy(spec, NETWORK, False, 1), Kind(spec, NETWORK).weights()
-    policy.load(weights)
-    assert isinstance(policy, CopyPolicy)
-    return policy, weights
 
 
 def digest(blocks: list[tuple[str, Trajectories]]) -> list[tuple[str, bytes, bytes, bytes, int]]:
@@ -266,14 +257,7 @@ def test_limits_of_blocks_are_shared() -> None:
 def test_a_worker_that_acts_with_vectors_imports_no_torch(has_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rl_tui.engine.sampling.pools.child.subprocess", subprocess)  # not one that is warm already
     network = NETWORK.model_copy(update={"memory": MemorySettings(memory_size=8)}) if has_memory else NETWORK
-
-    def policies(spec: BehaviorSpec) -> tuple[CopyPolicy, Weights]:
-        policy, weights = make_policy(spec, network, False, 1), Kind(spec, network).weights()
-        policy.load(weights)
-        assert isinstance(policy, CopyPolicy)
-        return policy, weights
-
     env = "tests.sampling.collecting.worlds:Lean"
     with started(env, "Walker", num_copies=2, num_workers=1, quota=None) as pool:
-        rounds = Rounds(pool, Needs(64), horizon=8, policies=policies)
+        rounds = Rounds(pool, Needs(64), horizon=8, policies=partial(network_policies, network))
         rounds.until(lambda: rounds.rounds == 3)
