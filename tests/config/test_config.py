@@ -93,7 +93,7 @@ def test_effective_configuration_keeps_the_order_of_mlagents() -> None:
             "checkpoint_seconds",
         ),
         *("export_policies", "throughput_interval", "env", "env_kwargs", "num_workers", "metrics", "resume_or_start"),
-        *("training_analytics", "behaviors", "random_agents", "parameters", "wrappers"),
+        *("training_analytics", "behaviors", "random_agents", "parameters", "wrappers", "act_in", "shares"),
     }
 
 
