@@ -59,6 +59,7 @@ FLAGS = [
     ("--env", "A=gymnasium:X-v1,B=my.module:make", "env_settings.env", {"A": "gymnasium:X-v1", "B": "my.module:make"}),
     ("--num-envs", "8", "env_settings.num_envs", 8),
     ("--num-workers", "2", "env_settings.num_workers", 2),
+    ("--num-workers", "auto", "env_settings.num_workers", "auto"),
     ("--timeout-wait", "5", "env_settings.timeout_wait", 5),
     ("--max-lifetime-restarts", "-1", "env_settings.max_lifetime_restarts", -1),
     ("--restarts-rate-limit-n", "3", "env_settings.restarts_rate_limit_n", 3),

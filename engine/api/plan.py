@@ -14,6 +14,7 @@ from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.environments import environment_names, kind_of
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import require_supported
+from rl_tui.engine.config.types import AUTO
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.running.environments import adaptation_of, named_environments
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
@@ -159,11 +160,12 @@ def _all_settings(config: RunConfig) -> list[BehaviorConfig]:
 def _with_given(config: RunConfig, given: GivenSource, num_envs: int | None) -> tuple[RunConfig, EnvironmentSource]:
     """The environment of the program instead of the file's."""
     settings, source = config.env_settings, given
+    importable = None if given.is_object else given.name
     copies = given.num_copies
     if copies is not None and num_envs not in (None, copies):
         text = f"must be {copies}, which is how many copies env has, got {num_envs}"
         raise ConfigError(f"num_envs: {text}. A function that makes an environment is called for each copy")
-    if settings.num_workers and (given.is_object or given.name is None):
+    if settings.num_workers not in (0, AUTO) and importable is None:
         raise NotSupportedError(
             f"num_workers: must be 0, got {settings.num_workers}: worker processes need the name of an environment, or"
             " a function that they can import"
@@ -173,11 +175,12 @@ def _with_given(config: RunConfig, given: GivenSource, num_envs: int | None) -> 
         "env_kwargs": {},
         "env_path": None,
         "num_envs": copies or settings.num_envs,
+        "num_workers": 0 if importable is None else settings.num_workers,
     }
     config = config.model_copy(update={"env_settings": settings.model_copy(update=update)})
     names = list(config.behaviors) or [given.behavior]
-    if settings.num_workers and given.name is not None:
+    if settings.num_workers and importable is not None:
         return config, EnvironmentSource(
-            given.name, given.behavior, {}, given.metrics, adaptation=adaptation_of(config, names)
+            importable, given.behavior, {}, given.metrics, adaptation=adaptation_of(config, names)
         )
     return config, replace(source, adaptation=adaptation_of(config, names))

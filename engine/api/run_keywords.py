@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from rl_tui.engine.api.environments import factory_name, full_name
 from rl_tui.engine.api.settings import SettingsLike, read_run_config
@@ -13,6 +13,7 @@ from rl_tui.engine.config.diagnostics import suggest
 from rl_tui.engine.config.origins import PYTHON
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import require_supported
+from rl_tui.engine.config.types import AUTO
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.named_callable import PROGRAM
 
@@ -43,7 +44,7 @@ class RunKeywords(TypedDict, total=False):
     torch_device: str | None
     env: EnvironmentName | Mapping[str, EnvironmentName] | None
     num_envs: int | None
-    num_workers: int | None
+    num_workers: int | Literal["auto"] | None
     timeout_wait: int | None
     max_lifetime_restarts: int | None
     restarts_rate_limit_n: int | None
@@ -117,7 +118,7 @@ def _require_importable(config: RunConfig) -> None:
     settings = config.env_settings
     names = settings.env.values() if isinstance(settings.env, dict) else [settings.env or ""]
     own = [name for name in names if name.startswith(_MAIN)]
-    if own and settings.num_workers:
+    if own and settings.num_workers not in (0, AUTO):
         raise ConfigError(
             f"env: {own[0].removeprefix(_MAIN)} is defined in the program itself, where worker processes cannot import"
             f" it: num_workers must be 0, got {settings.num_workers}, or the environment moved into a module"

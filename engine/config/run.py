@@ -13,12 +13,14 @@ from rl_tui.engine.config.environment_name import EDITOR, UNITY, read_environmen
 from rl_tui.engine.config.environment_parameters import EnvironmentParameter
 from rl_tui.engine.config.environments import read_arguments
 from rl_tui.engine.config.types import (
+    AUTO,
     PathText,
     Positive,
     PositiveWhole,
     Settings,
     WholeFromMinusOne,
     WholeFromZero,
+    Workers,
     refusal,
 )
 from rl_tui.engine.config.wrappers import read_wrappers
@@ -83,7 +85,11 @@ class EnvSettings(Settings):
         description="Arguments of the environment; by behavior where env is a mapping.",
         validate_default=True,  # an installed kind may need some
     )
-    num_workers: WholeFromZero = Field(0, description="Worker processes for the copies; 0: all in this process.")
+    num_workers: Workers = Field(
+        0,
+        description="Worker processes for the copies; 0: all in this process; auto: chosen at the start, by how long a"
+        " step takes and how many CPUs there are.",
+    )
     act_in: Literal["auto", "main", "workers"] = Field(
         "auto",
         description="Where policies act that are trained in worker processes: in the workers, which then pass on whole"
@@ -154,11 +160,17 @@ class EnvSettings(Settings):
                 raise refusal(must_be("a mapping of arguments", entry), behavior)
         return kwargs
 
+    @property
+    def worker_count(self) -> int:
+        """`num_workers` of a run that has chosen it."""
+        assert self.num_workers != AUTO, "the start of a run makes it a number"
+        return int(self.num_workers)
+
     @field_validator("num_workers")
     @classmethod
-    def _check_workers(cls, workers: int, info: ValidationInfo) -> int:
+    def _check_workers(cls, workers: int | str, info: ValidationInfo) -> int | str:
         num_envs = info.data.get("num_envs", workers)
-        if workers > num_envs:
+        if isinstance(workers, int) and workers > num_envs:
             raise refusal(must_be(f"at most num_envs ({num_envs})", workers))
         return workers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
-Kind: TypeAlias = Literal["text", "whole", "number", "environment", "true", "rest"]
+Kind: TypeAlias = Literal["text", "whole", "whole or auto", "number", "environment", "true", "rest"]
 
 
 class Flag(NamedTuple):
@@ -44,7 +44,7 @@ ENVIRONMENT = _flags(
     "env_settings.",
     ("env", "environment", "a Unity player, gymnasium:ID, package.module:factory, or BEHAVIOR=ENV,...", "ENV"),
     ("num-envs", "whole", "copies of the environment, or players (default 1)", "N"),
-    ("num-workers", "whole", "processes that run them; 0: this process", "N"),
+    ("num-workers", "whole or auto", "processes that run them; 0: this process; auto: as many as pay off", "N"),
     ("timeout-wait", "whole", "seconds before an environment counts as hung (default 60)", "S"),
     ("max-lifetime-restarts", "whole", "restarts of one worker; -1: no limit", "N"),
     ("restarts-rate-limit-n", "whole", "restarts in one period; -1: no limit", "N"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, TypeAlias, TypeGuard, TypeVar
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -125,6 +125,16 @@ def _interval(value: object) -> object:
     return steps
 
 
+AUTO: Final = "auto"
+
+
+def _workers(value: object) -> object:
+    number = _whole(value)
+    if value != AUTO and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
+        raise refusal(must_be("a whole number from 0, or auto", value))
+    return number
+
+
 def _path(value: object) -> object:
     if isinstance(value, str) and "\0" in value:
         raise refusal(must_be("a path without the character U+0000", value))
@@ -142,6 +152,12 @@ Interval: TypeAlias = Annotated[
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": OFF}]}),
 ]
 """Steps, or seconds, from one time to the next; OFF for never."""
+Workers: TypeAlias = Annotated[
+    int | Literal["auto"],
+    BeforeValidator(_workers),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"const": AUTO}]}),
+]
+"""How many worker processes; AUTO: the start of a run chooses."""
 Positive: TypeAlias = Annotated[float, Field(gt=0)]
 NotNegative: TypeAlias = Annotated[float, Field(ge=0)]
 Fraction: TypeAlias = Annotated[float, Field(ge=0, le=1)]

@@ -75,7 +75,7 @@ class Builder:
     def _runner(self, environment: NamedEnvironment, index: int) -> EnvironmentRunner:
         run, source = self._run, environment.source
         settings, follower = run.config.env_settings, LessonFollower(run.lessons)
-        limits_itself = settings.num_workers > 0 or is_of_unity(source.env)
+        limits_itself = settings.worker_count > 0 or is_of_unity(source.env)
 
         def made() -> EnvironmentPool:
             step = self._reached_step

@@ -29,19 +29,15 @@ from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.teams import split_name
 from rl_tui.engine.sampling.pools.worker_process import START_SECONDS, start_seconds
+from rl_tui.engine.sampling.random_policy import RandomPolicies, RandomPolicy
 from rl_tui.engine.session.text import counted
 from rl_tui.engine.specs import (
-    Actions,
     BehaviorSpec,
-    Choice,
-    DecisionSteps,
     Ending,
     Observation,
     ObservationSpec,
     Policy,
-    State,
     Trajectories,
-    Weights,
 )
 
 BEHAVIOR = "Agent"  # the name of the only one
@@ -189,50 +185,15 @@ class _Played:
             self.highest[key] = np.maximum(high, self.highest.get(key, high))
 
 
-class _Random:
-    """A policy that takes every allowed action with equal probability."""
-
-    memory_size = 0
-
-    def __init__(self, spec: BehaviorSpec, seed: int) -> None:
-        self.version = 0
-        self._spec = spec
-        self._random = np.random.default_rng(seed)
-
-    def act(self, decisions: DecisionSteps, memories: object = None) -> Choice:
-        """One action for every agent that waits."""
-        count, actions = len(decisions.agent_ids), self._spec.actions
-        continuous = self._random.uniform(-1, 1, (count, actions.continuous)).astype(np.float32)
-        discrete, first = np.zeros((count, len(actions.branches)), np.int64), 0
-        for branch, size in enumerate(actions.branches):
-            chances = self._random.random((count, size))
-            if decisions.action_mask is not None:
-                chances = np.where(decisions.action_mask[:, first : first + size], chances, -1.0)
-            discrete[:, branch] = chances.argmax(axis=1)
-            first += size
-        log_probs = np.zeros((count, actions.num_columns), np.float32)
-        return Choice(Actions(continuous, discrete), continuous, log_probs)
-
-    def load(self, weights: Weights) -> None:
-        """Nothing to load."""
-
-    def state(self) -> State:
-        """Empty."""
-        return State()
-
-    def load_state(self, state: State) -> None:
-        """Nothing to load."""
-
-
 def _play(pool: EnvironmentPool, num_steps: int, seed: int) -> _Played:
     """Random steps through what training uses: pool, collector, assembly."""
     played, num_rounds = _Played(), -1
 
     def add_behavior(spec: BehaviorSpec) -> tuple[Policy, int]:
         played.appeared[spec.name] = num_rounds
-        return _Random(spec, seed), HORIZON
+        return RandomPolicy(spec, seed), HORIZON
 
-    policies = {name: _Random(spec, seed) for name, spec in pool.specs.items()}
+    policies = {name: RandomPolicy(spec, seed) for name, spec in pool.specs.items()}
     collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON), SILENT_ROUNDS, add_behavior)
     pool.reset(seed)
     while played.num_steps < num_steps and (played.num_steps or num_rounds < num_steps):
@@ -304,7 +265,7 @@ def _repeats(pool: EnvironmentPool, seed: int, advice: str) -> Finding:
 
 def _record(pool: EnvironmentPool, seed: int, num_rounds: int = REPEATED_ROUNDS) -> Sequence[bytes]:
     """Every observation and reward in that many rounds of steps after a reset."""
-    policies: dict[str, _Random] = {}
+    policies = RandomPolicies(seed)
     pool.reset(seed)
     seen: list[bytes] = []
     while len(seen) <= num_rounds:
@@ -314,11 +275,8 @@ def _record(pool: EnvironmentPool, seed: int, num_rounds: int = REPEATED_ROUNDS)
             column for steps in all_steps for column in (*steps.decisions.observations, steps.decisions.total_rewards)
         ]
         seen.append(b"".join(column.tobytes() for column in columns))
-        for name in pool.specs.keys() - policies.keys():
-            policies[name] = _Random(pool.specs[name], seed)
-        for instance, behaviors in arrived:
-            acting = {name: steps.decisions for name, steps in behaviors.items() if len(steps.decisions.agent_ids)}
-            pool.send(instance, {name: policies[name].act(decisions).actions for name, decisions in acting.items()})
+        for instance, steps in arrived:
+            pool.send(instance, policies.act(steps, pool.specs))
     return seen
 
 

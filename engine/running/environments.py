@@ -137,8 +137,8 @@ def make_pool(source: EnvironmentSource, settings: EnvSettings, run_logs: Path, 
     kind = ProcessPool if settings.act_in == "main" else CollectingPool
     if is_of_unity(source.env):
         return player_pool(source, settings.num_envs, settings.timeout_wait, run_logs, quota, kind)
-    if settings.num_workers:
-        workers = min(settings.num_workers, settings.num_envs)
+    if settings.worker_count:
+        workers = min(settings.worker_count, settings.num_envs)
         return kind(source, settings.num_envs, workers, settings.timeout_wait, run_logs, make_quota=quota)
     return SerialPool(source.env, source.make, settings.num_envs)
 

@@ -34,8 +34,8 @@ class RunRecord:
     """Used by the thread that owns the run, and `write_status` by the saver's."""
 
     def __init__(self, config: RunConfig, folder: RunFolder, bus: EventBus):
-        """folder: open, so that its name is final."""
-        self._config = config
+        """folder: open, so that its name is final. config: replaced where the run chooses a setting."""
+        self.config = config
         self._folder = folder
         self._bus = bus
         self.lessons: Lessons | None = None  # whose numbers are listed, too
@@ -44,13 +44,13 @@ class RunRecord:
     @property
     def named_config(self) -> RunConfig:
         """With the run's id, which may have been counted."""
-        settings = self._config.checkpoint_settings.model_copy(update={"run_id": self._folder.run_id})
-        return self._config.model_copy(update={"checkpoint_settings": settings})
+        settings = self.config.checkpoint_settings.model_copy(update={"run_id": self._folder.run_id})
+        return self.config.model_copy(update={"checkpoint_settings": settings})
 
     def name_behaviors(self, names: Iterable[str]) -> None:
         """The environment has these: their settings are their own from now on, wherever they came from."""
-        behaviors = {name: settings_of(self._config, name) for name in names}
-        self._config = self._config.model_copy(update={"behaviors": {**self._config.behaviors, **behaviors}})
+        behaviors = {name: settings_of(self.config, name) for name in names}
+        self.config = self.config.model_copy(update={"behaviors": {**self.config.behaviors, **behaviors}})
 
     def write_configuration(self) -> None:
         """Write configuration.yaml. Raises ConfigError."""
@@ -74,9 +74,9 @@ class RunRecord:
                 sources=self._sources(),
             )
         )
-        for note in filter(None, (note(self._config) for note in (editor_note, preset_note, few_updates_note))):
+        for note in filter(None, (note(self.config) for note in (editor_note, preset_note, few_updates_note))):
             self._bus.log("info", "run", note)
-        for line in (*list_warnings(self._config), *find_unused(self._config)):
+        for line in (*list_warnings(self.config), *find_unused(self.config)):
             self._bus.log("warning", "run", line)
         if resumed and self._folder.training_status.exists():
             status = read_training_status(self._folder.training_status, torch.__version__)
@@ -86,7 +86,7 @@ class RunRecord:
 
     def _sources(self) -> Mapping[str, tuple[tuple[str, ...], ...]]:
         """The settings that were set, by where."""
-        source = self._config.source
+        source = self.config.source
         is_own = source.file != "" and Path(source.file).resolve() == self._folder.configuration.resolve()
         found: dict[str, list[tuple[str, ...]]] = {}
         for path, origin in source.origins.items():
@@ -95,7 +95,7 @@ class RunRecord:
 
     def update_status(self, files: Mapping[str, Files], has_ended: bool = False) -> None:
         """The list of checkpoints is up to date, or a warning says why not. A run that only plays has none."""
-        if self._config.checkpoint_settings.inference:
+        if self.config.checkpoint_settings.inference:
             return
         try:
             self.write_status(files, lambda name: files[name].store.list(), has_ended)
@@ -110,7 +110,7 @@ class RunRecord:
     ) -> None:
         """Write training_status.json. listed: the checkpoints of a behavior. Raises CheckpointError, OSError."""
         statuses = {
-            name: status_of(own.folder, listed(name), has_ended, settings_of(self._config, name).max_steps)
+            name: status_of(own.folder, listed(name), has_ended, settings_of(self.config, name).max_steps)
             for name, own in dict(files).items()
         }
         status = {**self._earlier, **statuses}

@@ -98,7 +98,11 @@ class Run:
         """Train to the end and return the exit code. Raises RlTuiError when the run cannot start."""
         with self._runtime as runtime:
             try:
-                runtime.open(self._crashed)
+                self._building_since = time.monotonic()
+                try:
+                    runtime.open(self._crashed, self._is_to_stop)
+                except StartStopped:
+                    return self._end_before_training()
                 health = HealthReporter(self._bus)
                 try:
                     with LoggedWarnings(self._bus):

@@ -21,6 +21,7 @@ from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.building import Builder
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
+from rl_tui.engine.running.environments import named_environments
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.lessons.restoring import make_lessons
@@ -36,7 +37,9 @@ from rl_tui.engine.running.restoring import resumed_step
 from rl_tui.engine.running.run_setup import RunSetup, device_of, run_seed
 from rl_tui.engine.running.saver import Files, Saver
 from rl_tui.engine.running.threads import UiPriority, spawn
+from rl_tui.engine.running.worker_choice import WorkerChoice, choose_workers
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.pools.base import never
 from rl_tui.engine.sampling.pools.worker_process import start_seconds
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import RunStateChanged, Stop
@@ -108,8 +111,9 @@ class Runtime:
         finally:
             self._close()
 
-    def open(self, on_crash: OnCrash) -> None:
-        """The folder is locked, and its log files are written. Raises RlTuiError where the run cannot start so.
+    def open(self, on_crash: OnCrash, is_stopped: Callable[[], bool] = never) -> None:
+        """The folder is locked, and its log files are written. Raises RlTuiError where the run cannot start so, and
+        StartStopped once `is_stopped`.
 
         on_crash: called in a thread of a writer, with what that raises.
         """
@@ -124,10 +128,24 @@ class Runtime:
             self.bus.log("warning", "run", line)
         if settings.resume_or_start:
             self.bus.log("info", "run", resumed_or_started(self.folder.path, self.folder.is_resumed))
+        choice = self._choose_workers(is_stopped)
+        self._take_workers(choice.num_workers)
         self.logs = RunLogs(self.folder, self.record.named_config, self.bus, time.time())
         self._is_open = True
         if not self._is_inline:
             self._writers = spawn("writers", self.logs.main, self.bus, on_crash)
+        if choice.reason:
+            self.bus.log("info", "run", choice.reason)
+
+    def _choose_workers(self, is_stopped: Callable[[], bool]) -> WorkerChoice:
+        named = named_environments(self.config) if self._source is None else ()
+        sources = [each.source for each in named] if self._source is None else [self._source]
+        num_cpus = max(1, usable_cpus() // self.role.size)
+        return choose_workers(self.config, sources, self.folder, num_cpus, is_stopped)
+
+    def _take_workers(self, num_workers: int) -> None:
+        settings = self.config.env_settings.model_copy(update={"num_workers": num_workers})
+        self.config = self.record.config = self.config.model_copy(update={"env_settings": settings})
 
     def assemble(self) -> None:
         """The start is announced, and everything is made that needs no environment. Raises RlTuiError."""
@@ -139,6 +157,7 @@ class Runtime:
             on_saved = partial(self.record.write_status, self.files)
             self.saver = Saver(self.files, self.bus, self._report, on_saved, is_inline=self._is_inline)
         else:
+            self._take_workers(welcome.num_workers)
             path = Path(welcome.path)
             self.folder = RunFolder(path.parent, path.name)
             self.saver = NoSaver(self.files, self.bus, self._report, lambda _: None)
@@ -163,7 +182,8 @@ class Runtime:
         resumed = self.folder if self.folder.is_resumed else None
         self.lessons = self.record.lessons = make_lessons(self.config, seed, self.bus, resumed)
         step = resumed_step(self.folder, self.config.checkpoint_settings)
-        return Welcome(seed, str(self.folder.path), step, self.lessons.state())
+        num_workers = self.config.env_settings.worker_count
+        return Welcome(seed, num_workers, str(self.folder.path), step, self.lessons.state())
 
     def begin(self, on_crash: OnCrash) -> None:
         """The runners are built: training begins. on_crash: as of `open`."""
@@ -257,6 +277,8 @@ class Runtime:
         try:
             if self._is_open:
                 self._close_logs()
+            else:
+                self.folder.discard()
         finally:
             self.folder.close()
             self.role.close()

@@ -33,10 +33,11 @@ class WorkerAdvice:
         if not isinstance(pool, SerialPool) or seconds < LEAST_SECONDS:
             return None
         return (
-            f"a step of {self._environment} takes {_in_words(seconds)}: with env_settings.num_workers:"
+            f"a step of {self._environment} takes {in_words(seconds)}: with env_settings.num_workers:"
             f" {self._num_workers} its copies would be stepped at the same time"
         )
 
 
-def _in_words(seconds: float) -> str:
+def in_words(seconds: float) -> str:
+    """Of a step: "250 us", "2.5 ms"."""
     return f"{seconds * 1e6:.0f} us" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"

@@ -289,6 +289,16 @@ def test_environments_in_worker_processes_begin_again_after_an_interruption(tmp_
         rl_tui.Learner(settings, Counting(), tmp_path / "b")
 
 
+def test_workers_are_chosen_for_what_they_can_import(tmp_path: Path) -> None:
+    settings = {"behaviors": {"Agent": behavior()}, "env_settings": {"num_workers": "auto"}}
+    for folder, env in (("object", Counting()), ("name", "CartPole-v1")):
+        with rl_tui.Learner(settings, env, tmp_path / folder, seed=1) as learner:
+            learner.run(1)
+            assert learner.num_updates == 1
+        saved = yaml.safe_load((tmp_path / folder / "configuration.yaml").read_text())
+        assert saved["env_settings"]["num_workers"] == 0, "there is one copy"
+
+
 def test_environment_of_the_caller_is_not_closed(tmp_path: Path) -> None:
     env, made = Counting(), list[Counting]()
 

@@ -314,6 +314,8 @@ behaviors:
         Case("env_settings: {seed: -2}", ["1:22: env_settings.seed"]),
         Case("env_settings: {seed: 4294967296}", ["1:22: env_settings.seed"]),
         Case("env_settings: {num_envs: 2, num_workers: 3}", ["1:42: env_settings.num_workers"]),
+        Case("env_settings: {num_workers: -1}", ["1:29: env_settings.num_workers"]),
+        Case("env_settings: {num_workers: all}", ["1:29: env_settings.num_workers"]),
         Case("env_settings: {env: 'gym:CartPole-v1'}", ["1:21: env_settings.env"]),
         Case("env_settings: {env: 'gymnasium:'}", ["1:21: env_settings.env"]),
         Case("env_settings: {env: {}}", ["1:21: env_settings.env"]),

@@ -16,9 +16,11 @@ from rl_tui.engine.specs import BehaviorSpec, State
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """What a run begins with. path: of its folder. step: the largest that a behavior resumes at."""
+    """What a run begins with. path: of its folder. step: the largest that a behavior resumes at. num_workers: as
+    chosen."""
 
     seed: int
+    num_workers: int
     path: str
     step: int
     lessons: State
