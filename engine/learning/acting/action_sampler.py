@@ -125,7 +125,8 @@ class ActionSampler:
             noise = self._random.standard_normal(head.shape, dtype=np.float32)
             noise *= self._sigma
         drawn = head + noise
-        bounded = np.clip(drawn, -ACTION_LIMIT, ACTION_LIMIT) / np.float32(ACTION_LIMIT)
+        clipped: Float32 = drawn.clip(-ACTION_LIMIT, ACTION_LIMIT)  # np.clip takes twice as long
+        bounded = clipped / np.float32(ACTION_LIMIT)
         return drawn, bounded, gaussian_log_probs_to_act(noise, self._precision, self._log_scale)
 
     def _squashed(self, head: Float32) -> tuple[Float32, Float32, Float32]:

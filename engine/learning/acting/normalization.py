@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-import numpy as np
-
 from rl_tui.engine.specs import Float32
 
 LIMIT = 5.0  # normalized values are clipped to +-5
@@ -14,7 +12,7 @@ LIMIT = 5.0  # normalized values are clipped to +-5
 
 def normalize(rows: Float32, mean: Float32, scale: Float32) -> Float32:
     """f32[N, D], centered, scaled and clipped."""
-    normalized: Float32 = np.clip((rows - mean) * scale, -LIMIT, LIMIT)
+    normalized: Float32 = ((rows - mean) * scale).clip(-LIMIT, LIMIT)  # np.clip takes twice as long
     return normalized
 
 

@@ -117,7 +117,7 @@ class NumpyPolicy(ActorPolicy):
                 memories = np.zeros((len(hidden), self.memory_size), np.float32)
             hidden, after = self._memory(hidden, memories)
         weight, bias = self._final
-        return hidden @ weight + bias, after
+        return hidden.dot(weight) + bias, after
 
 
 def numpy_policy(**recipe: Json) -> NumpyPolicy:
