@@ -1,10 +1,11 @@
 """What worker processes that act bring, beside one process and beside workers that are sent every step.
 
-python -m tests.benchmarks.acting_workers [--only cheetah,busy,asleep,small] [--rounds 3] [--steps 61440]
+python -m tests.benchmarks.acting_workers [--only cheetah,busy,asleep,pixels,small] [--rounds 3] [--steps 61440]
 
 cheetah: PPO on HalfCheetah-v5 as in part c of `make bench`, with Stable-Baselines3's DummyVecEnv. busy, asleep: 16
 copies of an environment whose steps compute, or sleep, for a millisecond, with one epoch of one mini-batch, so that
-collecting is what takes time. small: CartPole, where workers cost more than they bring. All ways in turns, a seed for
+collecting is what takes time. pixels: images of 84 x 84 x 3 through the convolutions of Mnih et al., steps of two
+milliseconds, and one epoch. small: CartPole, where workers cost more than they bring. All ways in turns, a seed for
 each round; ratios are of the same round.
 """
 
@@ -25,6 +26,7 @@ import numpy as np
 import yaml
 from gymnasium import spaces
 
+from rl_tui.engine.sampling.environments.toys.frames import Frames
 from tests.benchmarks.comparison import WITH_THESE_TESTS
 from tests.benchmarks.peers import SB3
 from tests.benchmarks.processes import run_python
@@ -32,8 +34,15 @@ from tests.benchmarks.runs import read_events, throughput
 from tests.benchmarks.settings import WORKLOADS, Workload, configuration
 from tests.benchmarks.tables import table
 
-STEP_SECONDS = 0.001
-BUSY = "tests.benchmarks.acting_workers:Busy"
+STEP_SECONDS, FRAME_SECONDS = 0.001, 0.002
+BUSY, BUSY_FRAMES = "tests.benchmarks.acting_workers:Busy", "tests.benchmarks.acting_workers:BusyFrames"
+
+
+def compute(seconds: float) -> None:
+    """Use so much of this thread's time."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        continue
 
 
 class Busy(gymnasium.Env[Any, Any]):
@@ -52,10 +61,16 @@ class Busy(gymnasium.Env[Any, Any]):
         if self._sleeps:
             time.sleep(STEP_SECONDS)
         else:
-            end = time.thread_time() + STEP_SECONDS
-            while time.thread_time() < end:
-                continue
+            compute(STEP_SECONDS)
         return np.zeros(1, np.float32), 0.0, self._count % 200 == 0, False, {}
+
+
+class BusyFrames(Frames):
+    """Images whose steps compute for two milliseconds."""
+
+    def step(self, action: np.int64) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        compute(FRAME_SECONDS)
+        return super().step(action)
 
 
 @dataclass(frozen=True)
@@ -80,6 +95,7 @@ PARTS: Mapping[str, tuple[str, Mapping[str, object], Sequence[Way]]] = {
         {"env": BUSY, "env_kwargs": {"sleeps": True}, "num_envs": 16},
         (ONE, TWO, EIGHT),
     ),
+    "pixels": ("j", {"env": BUSY_FRAMES}, (HERE, SENT, TWO, TWO_THREADED)),
     "small": ("a", {}, (HERE, TWO)),
 }
 

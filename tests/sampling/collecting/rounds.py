@@ -64,6 +64,8 @@ class Rounds:
         longest: int = 2048,
         seed: int = 5,
         cuts_at_update: bool = False,
+        *,
+        has_checksums: bool = True,
     ) -> None:
         self.pool = pool
         self.counts: dict[str, RowCounts] = {}
@@ -80,7 +82,7 @@ class Rounds:
 
         known = {name: acting(spec) for name, spec in pool.specs.items()}
         spare_rows = 16 if cuts_at_update else 0
-        self.collector = RemoteCollector(pool, known, acting, shares, spare_rows, has_checksums=True)
+        self.collector = RemoteCollector(pool, known, acting, shares, spare_rows, has_checksums=has_checksums)
         pool.reset(seed)
 
     def cycle(self) -> None:
@@ -126,10 +128,11 @@ def started(
     kwargs: Mapping[str, object] | None = None,
     timeout: float = DEADLINE_SECONDS,
     quota: Callable[[], RestartQuota] | None = UNLIMITED,
+    kind: type[CollectingPool] = CollectingPool,
 ) -> Iterator[CollectingPool]:
-    """A started pool."""
+    """A started pool of this kind."""
     source = EnvironmentSource(env, behavior, kwargs or {})
-    pool = CollectingPool(source, num_copies, num_workers, timeout, make_quota=quota)
+    pool = kind(source, num_copies, num_workers, timeout, make_quota=quota)
     try:
         pool.start()
         yield pool
