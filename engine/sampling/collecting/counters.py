@@ -38,6 +38,10 @@ class Times(NamedTuple):
     inference: float = 0.0
     waiting: float = 0.0
 
+    def plus(self, other: Times) -> Times:
+        """The sums."""
+        return Times(*(own + more for own, more in zip(self, other, strict=True)))
+
 
 class Counters:
     """Both sides map the same words; each writes its own."""

@@ -26,6 +26,7 @@ from rl_tui.engine.sampling.collecting.process import (
     WorkerRenewed,
 )
 from rl_tui.engine.sampling.collecting.share import NO_END, OVER, Share
+from rl_tui.engine.sampling.collecting.totals import Totals
 from rl_tui.engine.sampling.finished_episodes import Episodes
 from rl_tui.engine.specs import BehaviorSpec, CopyPolicy, Int64, Trajectories, Weights
 
@@ -60,7 +61,6 @@ class _Collected:
         self.open = [OpenSegments() for _ in range(num_workers)]
         self.departed: list[Int64] = []
         self.episodes = EpisodeOrder(num_workers)
-        self.before = [Counts()] * num_workers  # of predecessors of the worker
         self.num_arrived = [0] * num_workers  # rows of all rounds
         self.arrived_before = 0  # rows of all workers, before this round
         self.needed = 0  # rows of it, of all workers
@@ -93,7 +93,7 @@ class RemoteCollector:
         self._waiting = set(range(self._num_workers))
         self._absent: set[int] = set()  # those that are started again, whom no round waits for
         self._restarts = [0] * self._num_workers
-        self._times_before = [Times()] * self._num_workers
+        self._totals = Totals(pool)
         self._behaviors: dict[str, _Collected] = {}
         self._has_stopped = False  # the round, which had enough
         pool.begin_collecting(spare_rows, has_checksums=has_checksums)
@@ -103,6 +103,7 @@ class RemoteCollector:
     def _add(self, name: str, behavior: ActingBehavior) -> None:
         collected = _Collected(len(self._behaviors), behavior, self._num_workers)
         self._behaviors[name] = collected
+        self._totals.add_behavior()
         self._write_weights(name)
         for worker in range(self._num_workers):
             if self._pool.workers[worker].is_ready:
@@ -174,7 +175,7 @@ class RemoteCollector:
         shares = self._next_shares(workers)
         for name, collected in self._behaviors.items():
             self._write_weights(name)
-            collected.episodes.begin_round([count.learned for count in self._counts(name)], workers)
+            collected.episodes.begin_round([counts.learned for counts in self._counts(name)], workers)
         for index, worker in enumerate(workers):
             own = {name: each[index] for name, each in shares.items()}
             if any(share.is_complete(0) for share in own.values()):
@@ -192,7 +193,8 @@ class RemoteCollector:
             needed = collected.needed = NO_END if is_over else counts.until_update
             num_rows = needed if self._is_adaptive else math.ceil(needed / num_workers)
             longest = math.ceil(counts.limits.longest / num_workers)
-            held = [self._counts(name)[worker].held for worker in workers]
+            totals = self._counts(name)
+            held = [totals[worker].held for worker in workers]
             parts = [OVER] * num_workers if is_over else _last_parts(counts.left, held)
             shares[name] = [Share(version, num_rows, part, longest) for part in parts]
             collected.arrived_before = sum(collected.num_arrived)
@@ -227,8 +229,7 @@ class RemoteCollector:
                 collected.num_arrived[worker] += block.num_learned
             case EpisodesArrived(worker, name, episodes, num_learned):
                 self._behaviors[name].episodes.add(worker, self._since_restarts(name, worker, episodes))
-                learned = self._behaviors[name].before[worker].learned + num_learned
-                self._behaviors[name].episodes.reach(worker, learned)
+                self._behaviors[name].episodes.reach(worker, self._learned_before(name, worker) + num_learned)
             case BehaviorMet(worker, spec):
                 self._meet(spec)
             case RoundEnded(worker, states):
@@ -238,10 +239,8 @@ class RemoteCollector:
             case WorkerLost(worker, counters):
                 self._lose(worker)
                 if counters is not None:
-                    self._times_before[worker] = _sum(self._times_before[worker], counters.times)
-                    for collected in self._behaviors.values():
-                        counts = collected.before[worker].plus(counters.counts(collected.number))
-                        collected.before[worker] = counts._replace(complete=collected.num_arrived[worker], held=0)
+                    arrived = [collected.num_arrived[worker] for collected in self._behaviors.values()]
+                    self._totals.add_lost(worker, counters, arrived)
             case WorkerRenewed(worker):
                 self._renew(worker)
 
@@ -252,7 +251,10 @@ class RemoteCollector:
 
     def _since_restarts(self, name: str, worker: int, episodes: Episodes) -> Episodes:
         """The same, where the worker's actions include those of its predecessors."""
-        return episodes._replace(ends=episodes.ends + self._behaviors[name].before[worker].learned)
+        return episodes._replace(ends=episodes.ends + self._learned_before(name, worker))
+
+    def _learned_before(self, name: str, worker: int) -> int:
+        return self._totals.learned_before(self._behaviors[name].number, worker)
 
     def _meet(self, spec: BehaviorSpec) -> None:
         """A worker waits for this behavior's policy; all get it, and where they have no share of anything, they wait
@@ -314,12 +316,7 @@ class RemoteCollector:
 
     def _counts(self, name: str) -> list[Counts]:
         """Of each worker, with its predecessors."""
-        collected = self._behaviors[name]
-        counts = []
-        for before, worker in zip(collected.before, self._pool.workers, strict=True):
-            own = worker.counters
-            counts.append(before if own is None else before.plus(own.counts(collected.number)))
-        return counts
+        return self._totals.counts(self._behaviors[name].number)
 
     @property
     def num_sampled(self) -> dict[str, int]:
@@ -351,17 +348,10 @@ class RemoteCollector:
     @property
     def times(self) -> list[Times]:
         """Of each worker, with its predecessors."""
-        spent = []
-        for before, worker in zip(self._times_before, self._pool.workers, strict=True):
-            spent.append(before if worker.counters is None else _sum(before, worker.counters.times))
-        return spent
+        return self._totals.times
 
 
 def _last_parts(num_left: int, held: Sequence[int]) -> list[int]:
     """Each worker's part of the rows that are left: what it holds, and an even part of the others."""
     each, more = divmod(max(0, num_left - sum(held)), len(held))
     return [rows + each + (index < more) for index, rows in enumerate(held)]
-
-
-def _sum(first: Times, second: Times) -> Times:
-    return Times(*(one + other for one, other in zip(first, second, strict=True)))
