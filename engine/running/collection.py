@@ -12,11 +12,13 @@ from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.progress import ProgressReporter
+from rl_tui.engine.running.worker_sampler import WorkerSampler
 from rl_tui.engine.sampling.block_sizes import BlockLimits, BlockSizes, RowCounts
 from rl_tui.engine.sampling.collecting.pool import CollectingPool
 from rl_tui.engine.sampling.collecting.remote_collector import ActingBehavior, RemoteCollector
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec, CopyPolicy, Policy, Trajectories
 
@@ -62,7 +64,8 @@ class Collection:
             self.collector = Collector(pool, policies, horizons, add_behavior=meet_here, spare_rows=spare_rows)
             for behavior in self.behaviors.values():
                 self._count_rows(behavior)
-        self.reporter = ProgressReporter(self.collector, bus, waiting_seconds)
+        workers = WorkerSampler(pool, self.collector) if isinstance(pool, ProcessPool) else None
+        self.reporter = ProgressReporter(self.collector, bus, waiting_seconds, workers)
         for name, behavior in self.behaviors.items():
             self.reporter.add(name, behavior)
 

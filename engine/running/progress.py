@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.episode_groups import EpisodeGroups
+from rl_tui.engine.running.speed import Speed
 from rl_tui.engine.running.triggers import Trigger
+from rl_tui.engine.running.worker_sampler import WorkerSampler
 from rl_tui.engine.sampling.collecting.remote_collector import RemoteCollector
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import EpisodeGroup, EpisodesFinished, ProgressReported, TimeSplit
 
-SPEED_SECONDS = 60.0  # over which speeds are measured: an update, or a slow episode, hardly changes them
-EPISODES_SECONDS, PROGRESS_SECONDS, TIME_SPLIT_SECONDS = 0.1, 0.25, 1.0  # a terminal shows no more
-
-
-class Speed:
-    """Steps per second over the last minute of training. Pauses do not count."""
-
-    def __init__(self, seconds: float) -> None:
-        """seconds: since training began, for this and all other times here."""
-        self._marks = deque([(seconds, 0)])  # times, and how many steps had been made by then
-
-    def measure(self, seconds: float, steps: int) -> float:
-        """The speed, by all steps so far."""
-        self._marks.append((seconds, steps))
-        while len(self._marks) > 2 and self._marks[1][0] <= seconds - SPEED_SECONDS:
-            self._marks.popleft()
-        began, first = self._marks[0]
-        return (steps - first) / max(seconds - began, 1e-9)
+EPISODES_SECONDS, PROGRESS_SECONDS, TIME_SPLIT_SECONDS, WORKERS_SECONDS = (
+    0.1,
+    0.25,
+    1.0,
+    1.0,
+)  # a terminal shows no more
 
 
 class ProgressReporter:
     """Used in the collector's thread."""
 
-    def __init__(self, collector: Collector | RemoteCollector, bus: EventBus, waiting_seconds: Callable[[], float]):
+    def __init__(
+        self,
+        collector: Collector | RemoteCollector,
+        bus: EventBus,
+        waiting_seconds: Callable[[], float],
+        workers: WorkerSampler | None = None,
+    ):
+        """workers: of the environments; None where they are in this process."""
+        self._workers = workers
         self._behaviors: dict[str, Behavior] = {}
         self._waiting_seconds = waiting_seconds
         self._collector = collector
@@ -53,6 +50,7 @@ class ProgressReporter:
         self._due = Trigger(EPISODES_SECONDS, by_clock=True)
         self._progress = Trigger(PROGRESS_SECONDS, by_clock=True)
         self._time_split = Trigger(TIME_SPLIT_SECONDS, by_clock=True)
+        self._sample = Trigger(WORKERS_SECONDS, by_clock=True)
 
     def add(self, name: str, behavior: Behavior) -> None:
         """Report on this behavior, too, which the collector has by the next call of another method."""
@@ -67,22 +65,33 @@ class ProgressReporter:
         self._due.fire(time.monotonic(), self._publish)
 
     def _publish(self, now: float) -> None:
+        self._count_time(now)
         self.follow_rollbacks()
         self._publish_groups(are_cut=False)
         self._progress.fire(now, self._publish_progress)
         self._time_split.fire(now, self._publish_time_split)
+        self._sample.fire(now, self._publish_workers)
 
     def publish_all(self, is_over: bool = False) -> None:
         """Publish everything as of now. is_over: no more comes; else episodes whose group may grow are left out."""
+        now = time.monotonic()
+        self._count_time(now)
         self.follow_rollbacks()
         self._publish_groups(are_cut=is_over)
-        self._publish_progress(time.monotonic())
-        self._publish_time_split(time.monotonic())
+        self._publish_progress(now)
+        self._publish_time_split(now)
+        self._publish_workers(now)
 
     def resume(self) -> None:
         """A pause is over, and does not count in speeds. Nothing was sampled since `publish_all` at its start."""
         self._last = time.monotonic()
         self._progress.restart(self._last)
+        if self._workers is not None:
+            self._workers.resume()
+
+    def _count_time(self, now: float) -> None:
+        self._seconds += now - self._last
+        self._last = now
 
     def follow_rollbacks(self) -> None:
         """Count steps from where a behavior was rolled back to, and drop the episodes of the abandoned policy.
@@ -112,9 +121,7 @@ class ProgressReporter:
             if groups:
                 self._bus.publish(_finished(name, groups))
 
-    def _publish_progress(self, now: float) -> None:
-        self._seconds += now - self._last
-        self._last = now
+    def _publish_progress(self, _: float) -> None:
         for name, behavior in self._behaviors.items():
             learner, num_learned = behavior.learner, self._num_learned(name)
             self._bus.publish(
@@ -155,6 +162,10 @@ class ProgressReporter:
             own = 0.0 if behavior.is_threaded else update  # a threaded update runs in parallel
             other = max(0.0, elapsed - environment - inference - own)
             self._bus.publish(TimeSplit(name, environment, inference, update, waiting, other))
+
+    def _publish_workers(self, _: float) -> None:
+        if self._workers is not None and self._behaviors:
+            self._bus.publish(self._workers.sample(self._behaviors, self._seconds))
 
 
 def _finished(behavior: str, groups: tuple[EpisodeGroup, ...]) -> EpisodesFinished:

@@ -507,6 +507,41 @@ class EnvironmentRestarted:
 
 
 @dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker process of an environment. number: from 0; restarts: so far.
+
+    steps_per_second: of its agents, over the last minute of training. waiting: share of that time, from 0 to 1, in
+    which it waited for the next round. lag: updates that the newest weights are ahead of those it acts with. All three
+    are None where agents act in the training process, lag also where it does not act yet.
+
+    pid: None while there is none. memory_bytes: resident, with the processes that it has started, such as a player, and
+    with pages that others share; None where it is not known.
+    """
+
+    number: int
+    pid: int | None
+    steps_per_second: float | None
+    waiting: float | None
+    lag: int | None
+    restarts: int
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersSampled:
+    """Every worker process of an environment, in order; once a second while it trains. behaviors: those in it."""
+
+    environment: str
+    behaviors: tuple[str, ...]
+    workers: tuple[Worker, ...]
+
+    @property
+    def first_behavior(self) -> str:
+        """It distinguishes the environment from others of the same name; "" where there is none."""
+        return self.behaviors[0] if self.behaviors else ""
+
+
+@dataclass(frozen=True, slots=True)
 class EnvironmentAwaits:
     """What the user has to do before an environment continues; text is "" once nothing is."""
 
@@ -570,6 +605,7 @@ Event: TypeAlias = (
     | EnvironmentFailed
     | EnvironmentRestarting
     | EnvironmentRestarted
+    | WorkersSampled
     | EnvironmentAwaits
     | WorkerFailed
     | CommandAsked
@@ -577,7 +613,14 @@ Event: TypeAlias = (
 )
 
 # a newer one replaces an older one
-DELTAS: tuple[type, ...] = (ProgressReported, StepsAwaited, TimeSplit, ParametersReported, DevicesSampled)
+DELTAS: tuple[type, ...] = (
+    ProgressReported,
+    StepsAwaited,
+    TimeSplit,
+    ParametersReported,
+    DevicesSampled,
+    WorkersSampled,
+)
 
 
 @dataclass(frozen=True, slots=True)

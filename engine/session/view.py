@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rl_tui.engine.session.behavior_view import EVALUATION, BehaviorView
-from rl_tui.engine.session.environment_view import EnvironmentView, bare_reason, worker_word
+from rl_tui.engine.session.environment_view import EnvironmentView, WorkersView, bare_reason, worker_word
 from rl_tui.engine.session.history import History
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
@@ -47,6 +47,7 @@ from rl_tui.engine.session.messages import (
     WarningCleared,
     WarningRaised,
     WorkerFailed,
+    WorkersSampled,
 )
 from rl_tui.engine.session.setting_sources import setting_sources
 from rl_tui.engine.session.states import BAD_ENDS, ENDS, RunState
@@ -411,6 +412,11 @@ def _restarted(view: RunView, event: EnvironmentRestarted, time: float) -> None:
     view.add_log(time, "info", "ENV", ", ".join(environment.behaviors), text)
 
 
+def _workers(view: RunView, event: WorkersSampled, time: float) -> None:
+    workers = view.environment(event.environment).workers
+    workers.setdefault(event.first_behavior, WorkersView(event.environment)).apply(event, time)
+
+
 def _awaits(view: RunView, event: EnvironmentAwaits, time: float) -> None:
     view.environment(event.environment).awaited = event.text
     if event.text:
@@ -452,6 +458,7 @@ _RUN_FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
     EnvironmentFailed: _environment_failed,
     EnvironmentRestarting: _restarting,
     EnvironmentRestarted: _restarted,
+    WorkersSampled: _workers,
     EnvironmentAwaits: _awaits,
     WorkerFailed: _worker_failed,
     CommandAsked: _asked,

@@ -16,10 +16,12 @@ from rl_tui.engine.session.messages import (
     DevicesSampled,
     Envelope,
     EpisodesFinished,
+    Event,
     ParametersReported,
     ProgressReported,
     StepsAwaited,
     TimeSplit,
+    WorkersSampled,
 )
 from rl_tui.engine.storage.block_file import BlockFile
 
@@ -30,6 +32,7 @@ DELTA_SECONDS: dict[type, float] = {
     ParametersReported: 10.0,
     TimeSplit: 10.0,
     DevicesSampled: 10.0,
+    WorkersSampled: 10.0,
 }
 _TAIL_BYTES = 1 << 16  # the end of a file is searched for its last newline in blocks of this size
 
@@ -37,9 +40,10 @@ _TAIL_BYTES = 1 << 16  # the end of a file is searched for its last newline in b
 class JsonLinesWriter:
     """Writes every event as one line. Used by one thread. Owns the file at `path`.
 
-    Deltas are thinned to one per kind and behavior every DELTA_SECONDS; the newest skipped one is written before the
-    next event that is not EpisodesFinished, and at the end, so that a view folded from the file agrees with the live
-    one wherever something happened. Except for such deltas, lines are in the order of their numbers.
+    Deltas are thinned to one per kind and behavior, or environment, every DELTA_SECONDS; the newest skipped one is
+    written before the next event that is not EpisodesFinished, and at the end, so that a view folded from the file
+    agrees with the live one wherever something happened. Except for such deltas, lines are in the order of their
+    numbers.
     `append` continues the file of a resumed run, after removing a torn last line; otherwise the file is emptied.
     """
 
@@ -59,7 +63,7 @@ class JsonLinesWriter:
     def write(self, envelope: Envelope) -> None:
         """Buffer one event; `flush` writes it."""
         if isinstance(envelope.event, DELTAS):
-            key = (type(envelope.event), getattr(envelope.event, "behavior", ""))
+            key = type(envelope.event), _subject(envelope.event)
             if envelope.time - self._written_at.get(key, -DELTA_SECONDS[key[0]]) < DELTA_SECONDS[key[0]]:
                 self._held[key] = envelope
                 return
@@ -88,6 +92,11 @@ class JsonLinesWriter:
         for envelope in sorted(self._held.values(), key=lambda held: held.number):
             self._lines.append(encode(envelope))
         self._held.clear()
+
+
+def _subject(event: Event) -> str:
+    """What a delta is about: a newer one of its kind replaces it."""
+    return event.first_behavior if isinstance(event, WorkersSampled) else getattr(event, "behavior", "")
 
 
 def read_events(path: Path) -> Iterator[Envelope]:

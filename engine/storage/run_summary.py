@@ -29,7 +29,7 @@ TAIL_BYTES = 1 << 14  # a second of a busy run with many behaviors, a quarter of
 LONG_TAIL_BYTES = 1 << 18  # read when TAIL_BYTES contain too few episodes
 STATUS_BYTES = 1 << 20
 RUN_FILES = frozenset({CONFIGURATION, EVENTS, LOCK})
-_IDLE = ('"event": "TimeSplit"', '"event": "DevicesSampled"')  # most lines of a quiet run, irrelevant here
+_IDLE = tuple(f'"event": "{kind}"' for kind in ("TimeSplit", "DevicesSampled", "WorkersSampled"))  # irrelevant here
 
 
 def summarize(folder: Path) -> RunSummary | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rl_tui.engine.running.progress import SPEED_SECONDS, Speed
+from rl_tui.engine.running.speed import SPEED_SECONDS, Speed
 
 
 def test_a_speed_is_that_of_the_last_minute() -> None:

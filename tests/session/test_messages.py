@@ -29,6 +29,7 @@ from rl_tui.engine.session.messages import (
     ProgressReported,
     Range,
     RunProcess,
+    Worker,
 )
 from rl_tui.engine.session.view import COMMAND_WORDS
 
@@ -45,7 +46,7 @@ def strategy_of(hint: object) -> st.SearchStrategy:
     simple = {float: FLOATS, int: st.integers(), str: TEXTS, bool: st.booleans(), Histogram: HISTOGRAMS}
     if hint in simple:
         return simple[hint]
-    if hint in (EpisodeGroup, Gpu, GpuProcess, ParameterStatus, Range, RunProcess):
+    if hint in (EpisodeGroup, Gpu, GpuProcess, ParameterStatus, Range, RunProcess, Worker):
         return st.builds(hint, **{name: strategy_of(h) for name, h in typing.get_type_hints(hint).items()})
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:

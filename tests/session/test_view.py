@@ -1,6 +1,7 @@
 """The view: a pure fold of the run's events."""
 
 import copy
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from rl_tui.engine.session.behavior_view import EVALUATION
 from rl_tui.engine.session.codec import decode, encode
+from rl_tui.engine.session.environment_view import SAMPLES_KEPT
 from rl_tui.engine.session.messages import (
     OWN_FILE,
     BehaviorRolledBack,
@@ -42,7 +44,9 @@ from rl_tui.engine.session.messages import (
     TimeSplit,
     WarningCleared,
     WarningRaised,
+    Worker,
     WorkerFailed,
+    WorkersSampled,
 )
 from rl_tui.engine.session.returns import RECENT_EPISODES
 from rl_tui.engine.session.view import (
@@ -126,6 +130,7 @@ STORY = (
     EnvironmentAwaits("gymnasium:CartPole-v1", ""),
     EnvironmentRestarting("gymnasium:CartPole-v1", 1, ("B",), "died", "trace", 1),
     EnvironmentRestarted("gymnasium:CartPole-v1", 1, 2.5),
+    WorkersSampled("gymnasium:CartPole-v1", ("B",), (Worker(0, 7, 900.0, 0.25, 1, 2, 5), Worker(1, *[None] * 4, 0, 0))),
     EnvironmentFailed("gymnasium:CartPole-v1", ("B",), "hung", "trace"),
     WorkerFailed("learner:B", "ValueError: no", "trace"),
     BehaviorStateChanged("B", "failed", "its environment hung"),
@@ -475,6 +480,33 @@ def test_workers_that_restart_and_what_is_awaited_are_shown_until_the_environmen
     ]
     ended = fold(*restarting, EnvironmentFailed("unity:Ball", ("B",), "died", ""))
     assert ended.environments == {}
+
+
+def sampled(*speeds: float | None, behavior: str = "B") -> WorkersSampled:
+    workers = [Worker(number, 40 + number, speed, 0.5, 0, 0, 1 << 20) for number, speed in enumerate(speeds)]
+    return WorkersSampled("unity:Ball", (behavior,), tuple(workers))
+
+
+def test_workers_are_those_of_the_newest_sample_and_their_speeds_are_remembered() -> None:
+    view = fold(sampled(10.0, 20.0), sampled(30.0, None))
+    workers = view.environments["unity:Ball"].workers["B"]
+    assert workers.workers == sampled(30.0, None).workers
+    assert [speeds.by_worker[0] for speeds in workers.speeds] == [10.0, 30.0]
+    assert math.isnan(workers.speeds[-1].by_worker[1])
+    view = fold(*[sampled(float(number)) for number in range(SAMPLES_KEPT + 1)])
+    speeds = view.environments["unity:Ball"].workers["B"].speeds
+    assert (len(speeds), speeds[0].by_worker) == (SAMPLES_KEPT, (1.0,))
+
+
+def test_two_environments_of_one_name_have_workers_of_their_own() -> None:
+    workers = fold(sampled(1.0, behavior="A"), sampled(2.0, 3.0), sampled(4.0, behavior="A")).environments["unity:Ball"]
+    assert {name: len(each.workers) for name, each in workers.workers.items()} == {"A": 1, "B": 2}
+    assert len(workers.workers["A"].speeds) == 2
+
+
+def test_workers_are_gone_with_their_environment_and_with_the_process_of_the_run() -> None:
+    assert fold(sampled(1.0), EnvironmentFailed("unity:Ball", ("B",), "died", "")).environments == {}
+    assert fold(sampled(1.0), RUN).environments == {}
 
 
 def test_sources_of_settings_outlive_a_resume_from_the_own_file() -> None:

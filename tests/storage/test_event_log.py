@@ -23,6 +23,8 @@ from rl_tui.engine.session.messages import (
     RunStarted,
     RunStateChanged,
     TimeSplit,
+    Worker,
+    WorkersSampled,
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.event_log import JsonLinesWriter, read_events
@@ -130,11 +132,13 @@ def test_deltas_are_thinned_and_the_file_stays_small(tmp_path):
     path = tmp_path / "events.jsonl"
     devices = DevicesSampled((), "no NVIDIA driver", 0, 1, 1, 1, 1, 1, 1)
     split = TimeSplit("B", 1, 1, 1, 1, 1)
-    written(path, *[progress(1), progress(1, "C"), devices, split] * 1000, seconds=0.0625)  # 250 s
+    workers = [WorkersSampled("gym:X", (name,), (Worker(0, 7, 1.0, 0.0, 0, 0, 1),)) for name in "BC"]
+    written(path, *[progress(1), progress(1, "C"), devices, split, *workers] * 1000, seconds=0.25 / 6)  # 250 s
     kinds = [json.loads(line)["event"] for line in path.read_text().splitlines()]
     assert kinds.count("ProgressReported") == pytest.approx(250, abs=4)  # every 2 s for each of two behaviors
     assert kinds.count("DevicesSampled") == pytest.approx(25, abs=2)
     assert kinds.count("TimeSplit") == pytest.approx(25, abs=2)
+    assert kinds.count("WorkersSampled") == pytest.approx(50, abs=4), "of each of two environments"
 
 
 EVENTS = st.one_of(

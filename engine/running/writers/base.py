@@ -50,7 +50,7 @@ class Writer(Protocol):
         It gets all events of engine/session/messages.py, of which these matter most: MetricsReported, a summary with
         every metric; EvaluationReported; HyperparameterChanged, BehaviorRolledBack and LessonChanged; NoteAdded;
         CheckpointSaved and PolicyExported; WarningRaised; BehaviorStarted and RunStateChanged, with the run's end.
-        ProgressReported, TimeSplit, EpisodesFinished and DevicesSampled come several times a second.
+        ProgressReported, TimeSplit, EpisodesFinished, DevicesSampled and WorkersSampled come several times a second.
         """
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.specs import Int64
 
 SIZE = 1 << 14  # bytes, of which only those in use take memory
-_SECONDS = 4  # words for times and for blocks that were copied, before those of behaviors
+_WORDS = 5  # for times, since when it waits, and blocks that were copied; those of behaviors follow
 
 
 class Counts(NamedTuple):
@@ -50,10 +51,10 @@ class Counters:
         if os.fstat(file).st_size < offset + SIZE:
             os.truncate(file, offset + SIZE)
         words: Int64 = np.ndarray((SIZE // 8,), np.int64, mmap.mmap(file, SIZE, offset=offset))
-        self._times, self._copied = words[: _SECONDS - 1], words[_SECONDS - 1 : _SECONDS]
+        self._times, self._waits_since, self._copied = words[:3], words[3:4], words[4:_WORDS]
         width = len(Counts._fields)
-        rows = (len(words) - _SECONDS) // width
-        self._behaviors = words[_SECONDS : _SECONDS + rows * width].reshape(rows, width)
+        rows = (len(words) - _WORDS) // width
+        self._behaviors = words[_WORDS : _WORDS + rows * width].reshape(rows, width)
 
     def count(self, behavior: int, counts: Counts) -> None:
         """Worker: write the counts of a behavior. Raises EnvironmentFailure where there are too many behaviors."""
@@ -61,9 +62,19 @@ class Counters:
             raise EnvironmentFailure(f"must have at most {len(self._behaviors)} behaviors, got {behavior + 1}")
         self._behaviors[behavior] = counts
 
-    def spend(self, times: Times) -> None:
-        """Worker: write the times."""
-        self._times[:] = [round(seconds * 1e9) for seconds in times]
+    def spend(self, environment: float, inference: float) -> None:
+        """Worker: write these times, in seconds."""
+        self._times[:2] = round(environment * 1e9), round(inference * 1e9)
+
+    def begin_wait(self) -> None:
+        """Worker: it waits for the training process from now on."""
+        self._waits_since[0] = time.monotonic_ns()
+
+    def end_wait(self) -> None:
+        """Worker: it waits no more."""
+        waited = time.monotonic_ns() - int(self._waits_since[0])
+        self._waits_since[0] = 0
+        self._times[2] += waited
 
     def counts(self, behavior: int) -> Counts:
         """Training process: the counts of a behavior."""
@@ -71,8 +82,11 @@ class Counters:
 
     @property
     def times(self) -> Times:
-        """Training process: the times."""
-        return Times(*(nanoseconds * 1e-9 for nanoseconds in self._times.tolist()))
+        """Training process: the times, up to now also of a wait that goes on."""
+        environment, inference, waiting = self._times.tolist()
+        since = int(self._waits_since[0])
+        waiting += time.monotonic_ns() - since if since else 0
+        return Times(environment * 1e-9, inference * 1e-9, waiting * 1e-9)
 
     def note_copied(self, num_blocks: int) -> None:
         """Training process: so many blocks were copied."""

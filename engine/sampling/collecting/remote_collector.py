@@ -12,7 +12,7 @@ import numpy as np
 
 from rl_tui.engine.experience import join_trajectories
 from rl_tui.engine.sampling.block_sizes import RowCounts
-from rl_tui.engine.sampling.collecting.counters import Counts, Times
+from rl_tui.engine.sampling.collecting.counters import Counts
 from rl_tui.engine.sampling.collecting.episode_order import EpisodeOrder
 from rl_tui.engine.sampling.collecting.open_segments import OpenSegments
 from rl_tui.engine.sampling.collecting.pool import CollectingPool
@@ -72,6 +72,8 @@ class RemoteCollector:
 
     With even shares, a block is what each worker has collected next, in their order: when it came makes no difference.
     With adaptive ones, fast workers collect more, and a round ends once they have enough together.
+
+    totals: what the workers have counted.
     """
 
     def __init__(
@@ -93,7 +95,8 @@ class RemoteCollector:
         self._waiting = set(range(self._num_workers))
         self._absent: set[int] = set()  # those that are started again, whom no round waits for
         self._restarts = [0] * self._num_workers
-        self._totals = Totals(pool)
+        self._versions: list[Mapping[str, int]] = [{} for _ in pool.workers]
+        self.totals = Totals(pool)
         self._behaviors: dict[str, _Collected] = {}
         self._has_stopped = False  # the round, which had enough
         pool.begin_collecting(spare_rows, has_checksums=has_checksums)
@@ -103,7 +106,7 @@ class RemoteCollector:
     def _add(self, name: str, behavior: ActingBehavior) -> None:
         collected = _Collected(len(self._behaviors), behavior, self._num_workers)
         self._behaviors[name] = collected
-        self._totals.add_behavior()
+        self.totals.add_behavior()
         self._write_weights(name)
         for worker in range(self._num_workers):
             if self._pool.workers[worker].is_ready:
@@ -182,6 +185,7 @@ class RemoteCollector:
                 self._wait(worker)
             else:
                 self._waiting.discard(worker)
+                self._versions[worker] = {name: share.version for name, share in own.items()}
                 self._pool.workers[worker].go(own)
 
     def _next_shares(self, workers: Sequence[int]) -> dict[str, list[Share]]:
@@ -240,7 +244,7 @@ class RemoteCollector:
                 self._lose(worker)
                 if counters is not None:
                     arrived = [collected.num_arrived[worker] for collected in self._behaviors.values()]
-                    self._totals.add_lost(worker, counters, arrived)
+                    self.totals.add_lost(worker, counters, arrived)
             case WorkerRenewed(worker):
                 self._renew(worker)
 
@@ -254,7 +258,7 @@ class RemoteCollector:
         return episodes._replace(ends=episodes.ends + self._learned_before(name, worker))
 
     def _learned_before(self, name: str, worker: int) -> int:
-        return self._totals.learned_before(self._behaviors[name].number, worker)
+        return self.totals.learned_before(self._behaviors[name].number, worker)
 
     def _meet(self, spec: BehaviorSpec) -> None:
         """A worker waits for this behavior's policy; all get it, and where they have no share of anything, they wait
@@ -270,6 +274,7 @@ class RemoteCollector:
         """What a worker had not passed on is lost: the episodes of its agents end where they were last cut."""
         self._waiting.discard(worker)
         self._absent.add(worker)
+        self._versions[worker] = {}
         for collected in self._behaviors.values():
             collected.episodes.reach(worker, math.inf)
             blocks, departed = collected.open[worker].close(collected.blocks[worker])
@@ -316,7 +321,7 @@ class RemoteCollector:
 
     def _counts(self, name: str) -> list[Counts]:
         """Of each worker, with its predecessors."""
-        return self._totals.counts(self._behaviors[name].number)
+        return self.totals.counts(self._behaviors[name].number)
 
     @property
     def num_sampled(self) -> dict[str, int]:
@@ -338,17 +343,17 @@ class RemoteCollector:
     @property
     def environment_seconds(self) -> float:
         """The mean over workers."""
-        return sum(times.environment for times in self.times) / self._num_workers
+        return sum(times.environment for times in self.totals.times) / self._num_workers
 
     @property
     def inference_seconds(self) -> float:
         """The mean over workers."""
-        return sum(times.inference for times in self.times) / self._num_workers
+        return sum(times.inference for times in self.totals.times) / self._num_workers
 
     @property
-    def times(self) -> list[Times]:
-        """Of each worker, with its predecessors."""
-        return self._totals.times
+    def versions(self) -> Sequence[Mapping[str, int]]:
+        """Of the weights that each worker acts with, by behavior; without those for which it had no share yet."""
+        return self._versions
 
 
 def _last_parts(num_left: int, held: Sequence[int]) -> list[int]:

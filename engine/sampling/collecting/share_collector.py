@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from rl_tui.engine.experience import COLUMNS
 from rl_tui.engine.sampling.block_sizes import BlockLimits, BlockSizes
-from rl_tui.engine.sampling.collecting.counters import Counters, Counts, Times
+from rl_tui.engine.sampling.collecting.counters import Counters, Counts
 from rl_tui.engine.sampling.collecting.share import Share
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.finished_episodes import Episodes
@@ -77,8 +77,7 @@ class ShareCollector:
         self._is_enough = False
         self._num_sampled = self._num_idle = 0  # actions by the last step, and steps since then without one
         self._count_at = self._report_at = 0.0
-        self._waiting_seconds = 0.0
-        self._waits_since = time.perf_counter()
+        counters.begin_wait()
         self._collector = Collector(
             instances, {}, {}, add_behavior=self._add_behavior, spare_rows=spare_rows, first_instance=numbers.first
         )
@@ -97,8 +96,7 @@ class ShareCollector:
         for name in list(self._sizes):
             self._begin(name)
         self.is_going, self._is_enough, self._num_idle = True, False, 0
-        now = time.perf_counter()
-        self._waiting_seconds += now - self._waits_since
+        self._counters.end_wait()
 
     def stop(self) -> None:
         """End the round with what is complete."""
@@ -147,14 +145,15 @@ class ShareCollector:
         return self._num_idle >= IDLE_STEPS
 
     def _end_round(self, now: float) -> None:
-        self.is_going, self._waits_since, self._report_at = False, now, 0.0
+        self.is_going, self._report_at = False, 0.0
+        self._counters.begin_wait()
         self._report(now)
         self._listener.end_round({name: self._policies[name].policy.state() for name in self._sizes})
 
     def _report(self, now: float) -> None:
         """Write the counters, and pass on episodes now and then."""
         collector, self._count_at = self._collector, now + COUNT_SECONDS
-        self._counters.spend(Times(collector.environment_seconds, collector.inference_seconds, self._waiting_seconds))
+        self._counters.spend(collector.environment_seconds, collector.inference_seconds)
         for name, num_sampled in collector.num_sampled.items():
             complete = self._given[name] + collector.num_complete(name)
             held, departed = collector.num_held(name), collector.num_departed(name)

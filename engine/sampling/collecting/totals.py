@@ -40,6 +40,13 @@ class Totals:
         return counts
 
     @property
+    def num_sampled(self) -> list[int]:
+        """Actions of each worker, for all behaviors."""
+        behaviors = range(len(self._counts_before))
+        sampled = [[counts.sampled for counts in self.counts(behavior)] for behavior in behaviors]
+        return [sum(each) for each in zip(*sampled, strict=True)] or [0] * len(self._times_before)
+
+    @property
     def times(self) -> list[Times]:
         """Of each worker."""
         spent = []

@@ -99,6 +99,16 @@ class ProcessPool:
         """Of the running workers, by their numbers. Any thread."""
         return {worker.index: worker.pid for worker in self._workers if worker.pid is not None}
 
+    @property
+    def env(self) -> str:
+        """The name of the environment, as in the configuration."""
+        return self._env
+
+    @property
+    def num_restarts(self) -> Sequence[int]:
+        """Of each worker, by number."""
+        return [self._restarts.count_of(worker.index) for worker in self._workers]
+
     def set_parameters(self, values: ParameterValues, *, restart: bool = False) -> None:
         """Environment parameters, also of workers that are started again."""
         for worker in self._workers:

@@ -41,6 +41,10 @@ class Restarts:
         self.add_lost(instances)
         self._reports.append(Restarting(worker, tuple(instances), str(failure), failure.detail, quota.count))
 
+    def count_of(self, worker: int) -> int:
+        """How often that worker was restarted."""
+        return self._quotas[worker].count if self._quotas else 0
+
     def note_answer(self, worker: int) -> None:
         """An instance of that worker has answered."""
         if (failed_at := self._failed_at.pop(worker, None)) is not None:

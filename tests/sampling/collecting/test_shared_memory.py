@@ -123,10 +123,24 @@ def test_weights_are_of_the_version_that_was_asked_for() -> None:
 def test_counters_are_seen_on_the_other_side(file: int) -> None:
     ours, theirs = Counters(file, 4096), Counters(file, 4096)
     theirs.count(2, Counts(5, 4, 3, 2, 1))
-    theirs.spend(Times(1.5, 0.25, 0.125))
+    theirs.spend(1.5, 0.25)
     ours.note_copied(7)
     assert (ours.counts(0), ours.counts(2)) == (Counts(), Counts(5, 4, 3, 2, 1))
-    assert ours.times == Times(1.5, 0.25, 0.125)
+    assert ours.times == Times(1.5, 0.25, 0.0)
     assert theirs.num_copied == 7
     with pytest.raises(EnvironmentFailure, match="must have at most 408 behaviors, got 10001"):
         theirs.count(10_000, Counts())
+
+
+def test_a_wait_is_counted_while_it_lasts(file: int) -> None:
+    """An update may take minutes, and the worker can write nothing meanwhile."""
+    ours, theirs = Counters(file, 0), Counters(file, 0)
+    theirs.begin_wait()
+    during = ours.times.waiting
+    later = ours.times.waiting
+    theirs.end_wait()
+    after = ours.times.waiting
+    assert 0 < during < later < after
+    assert ours.times.waiting == after
+    theirs.begin_wait()
+    assert ours.times.waiting > after
