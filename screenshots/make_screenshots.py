@@ -49,6 +49,7 @@ PAGES: dict[str, tuple[str, ...]] = {  # of the demo: name of the picture, keys 
     "hyperparameters": ("u",),
     "lessons": ("h",),
     "devices": ("g",),
+    "workers": ("W", "down"),
     "log": ("l",),
     "warnings": ("w",),
     "configuration": ("Y", "d"),

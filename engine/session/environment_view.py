@@ -38,6 +38,22 @@ class WorkersView:
         speeds = (math.nan if each.steps_per_second is None else each.steps_per_second for each in event.workers)
         self.speeds.append(Speeds(time, tuple(speeds)))
 
+    @property
+    def total(self) -> Worker:
+        """All of them as one, whose number is how many they are: sums, the mean share of waiting, the largest lag."""
+        speeds = [each.steps_per_second for each in self.workers if each.steps_per_second is not None]
+        waiting = [each.waiting for each in self.workers if each.waiting is not None]
+        memory = [each.memory_bytes for each in self.workers if each.memory_bytes is not None]
+        return Worker(
+            number=len(self.workers),
+            pid=None,
+            steps_per_second=sum(speeds) if speeds else None,
+            waiting=sum(waiting) / len(waiting) if waiting else None,
+            lag=max((each.lag for each in self.workers if each.lag is not None), default=None),
+            restarts=sum(each.restarts for each in self.workers),
+            memory_bytes=sum(memory) if memory else None,
+        )
+
 
 @dataclass(slots=True)
 class EnvironmentView:

@@ -163,6 +163,11 @@ class RunView:
         """The view of that environment, made when it is new."""
         return self.environments.setdefault(name, EnvironmentView(name))
 
+    @property
+    def workers(self) -> list[WorkersView]:
+        """The worker processes of each environment that has some."""
+        return [workers for each in self.environments.values() for workers in each.workers.values() if workers.workers]
+
     def add_log(
         self, time: float, level: LogLevel, kind: str, source: str, message: str, step: int | None = None
     ) -> None:

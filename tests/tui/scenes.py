@@ -39,6 +39,8 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
     TimeSplit,
     WarningRaised,
+    Worker,
+    WorkersSampled,
 )
 from rl_tui.engine.session.view import RunView
 
@@ -366,6 +368,35 @@ def restarting() -> Story:
     story.publish(EnvironmentRestarted(PLAYER, 0, 2.4), after=2.4)
     crashed = f"{PLAYER}, instance 2, worker 2: the player was killed by SIGSEGV"
     story.publish(EnvironmentRestarting(PLAYER, 2, ("Walker", "Crawler"), crashed, TRACEBACK, 1), after=30)
+    return story
+
+
+def workers() -> Story:
+    """Three players, one of which is being restarted, and two workers whose agents act in the training process."""
+    story = restarting()
+    waiting, memory = (0.31, 0.05, 0.28), 212 << 20
+    for second in range(200):
+        story.publish(
+            WorkersSampled(
+                PLAYER,
+                ("Walker", "Crawler"),
+                tuple(
+                    Worker(
+                        number,
+                        41_230 + number,
+                        400.0 + 60 * math.sin(second / 20 + number) if number != 2 else 380.0 * 0.98**second,
+                        waiting[number],
+                        None if number == 2 else 1,
+                        (1, 0, 1)[number],
+                        memory + (number << 24),
+                    )
+                    for number in range(3)
+                ),
+            ),
+            after=1,
+        )
+    others = tuple(Worker(number, 41_300 + number, None, None, None, 0, 54 << 20) for number in range(2))
+    story.publish(WorkersSampled("gymnasium:Pendulum-v1", ("Pendulum",), others))
     return story
 
 

@@ -34,6 +34,7 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
     SetLesson,
     Stop,
+    WorkersSampled,
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.demo.runs import PAST_RUNS
@@ -185,6 +186,21 @@ def test_one_run_learns_on_one_gpu() -> None:
         assert [gpu.in_use for gpu in sample.gpus] == [True, False]
         assert [any(process.is_ours for process in gpu.processes) for gpu in sample.gpus] == [True, False]
         assert all(gpu.memory_used_bytes <= gpu.memory_total_bytes for gpu in sample.gpus)
+
+
+def test_workers_of_one_behavior_are_as_fast_as_it_is_and_rest_while_it_is_paused() -> None:
+    watched = Watched()
+    (workers,) = watched.view.workers
+    walker = watched.view.behaviors["Walker"]
+    assert (workers.environment, workers.behaviors) == (walker.environment, ("Walker",))
+    assert workers.total.steps_per_second == pytest.approx(walker.steps_per_second, rel=0.2)
+    for sample in watched.events(WorkersSampled):
+        assert len({worker.pid for worker in sample.workers}) == len(sample.workers) == 4
+        assert all(worker.waiting is not None and 0 <= worker.waiting <= 1 for worker in sample.workers)
+    watched.ask(Pause("Walker"))
+    count = len(watched.events(WorkersSampled))
+    watched.advance(5)
+    assert len(watched.events(WorkersSampled)) == count
 
 
 def test_vanished_entropy_is_warned_of_and_cleared_by_a_higher_target() -> None:

@@ -228,6 +228,6 @@ def test_errors_next_to_a_style_are_reported_with_their_line(tmp_path: Path, tex
 
 def test_style_has_no_conflict_of_its_own_and_other_lines_change_it(tmp_path: Path) -> None:
     assert written(tmp_path, "keys: vi\n").problems == ()
-    found = written(tmp_path, "keys: vi\ndevices: F8\ncheckpoints: W\n")
+    found = written(tmp_path, "keys: vi\ndevices: F8\ncheckpoints: Q\n")
     assert found.problems == ()
-    assert (found.chosen["devices"], found.chosen["checkpoints"]) == (("f8",), ("W", "shift+w"))
+    assert (found.chosen["devices"], found.chosen["checkpoints"]) == (("f8",), ("Q", "shift+q"))

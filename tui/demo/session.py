@@ -21,6 +21,7 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
     Stop,
     TimeSplit,
+    WorkersSampled,
 )
 from rl_tui.tui.demo.runs import DemoRuns
 from rl_tui.tui.demo.script import HOURS, cast, configuration
@@ -119,7 +120,7 @@ class DemoSession:
 
     def _publish(self, event: Event) -> None:
         self.bus.publish(event)
-        if not isinstance(event, TimeSplit | ParametersReported | DevicesSampled):
+        if not isinstance(event, TimeSplit | ParametersReported | DevicesSampled | WorkersSampled):
             self._kept.append(Envelope(len(self._kept) + 1, self.clock(), event))
 
     def _end(self) -> None:

@@ -36,6 +36,7 @@ from rl_tui.tui.demo.jobs import Job, Jobs, Outcome
 from rl_tui.tui.demo.lessons import LEARNER, Lessons
 from rl_tui.tui.demo.machine import Machine
 from rl_tui.tui.demo.script import CHATTER, CHATTER_SECONDS, CHATTER_WEIGHTS, Role, cues, health_of, refusal, sources
+from rl_tui.tui.demo.workers import WORKED, Workers
 
 PAST_BEAT_SECONDS = 30.0  # while the past is played; more if it is long
 PAST_BEATS = 1500
@@ -63,6 +64,7 @@ class Story:
         self.actors = {role.name: Actor(role, run_id, Random(f"{seed} {role.name}")) for role in roles}
         self._machine = Machine(Random(f"{seed} machine"))
         self._health = HealthMonitor(health_of)
+        self._workers = Workers(self.actors[WORKED], Random(f"{seed} workers")) if WORKED in self.actors else None
         self._lessons = Lessons() if LEARNER in self.actors else None
         self._jobs = Jobs()
         self._stops: list[Stop] = []
@@ -125,6 +127,8 @@ class Story:
 
     def _sample(self, seconds: float) -> None:
         self._publish(self._machine.sample(len(self._training()), seconds))
+        if self._workers is not None and self._workers.actor in self._training():
+            self._publish(self._workers.sample(seconds))
 
     def _chat(self) -> None:
         """A line of log now and then."""

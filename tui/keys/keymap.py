@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 Place: TypeAlias = Literal[
     "anywhere",  # the app: also inside dialogs
     "run",  # every screen of the run
-    "overview", "detail", "chart", "checkpoints", "hyperparameters", "lessons", "devices", "log", "warnings",
+    "overview", "detail", "chart", "checkpoints", "hyperparameters", "lessons", "devices", "workers", "log", "warnings",
     "configuration", "runs", "comparison", "grid", "watch",  # single screens
     "list",  # whichever list has the focus
     "replay",  # every screen of a recorded run
@@ -24,7 +24,7 @@ WITH_CHART: tuple[Place, ...] = ("overview", "detail", "chart", "grid", "compari
 WITH_PINS: tuple[Place, ...] = ("overview", "detail", "chart", "grid")
 WITH_GRID: tuple[Place, ...] = ("overview", "detail", "grid")
 LISTS: tuple[Place, ...] = (
-    "checkpoints", "hyperparameters", "lessons", "devices", "log", "warnings", "configuration", "runs",
+    "checkpoints", "hyperparameters", "lessons", "devices", "workers", "log", "warnings", "configuration", "runs",
 )  # fmt: skip
 
 
@@ -180,6 +180,8 @@ KEYMAP: tuple[Key, ...] = (
          "environment parameters: lessons, samplers, how far to the next lesson", "run", "Screens", 8),
     _key("devices", "g", "open_screen('devices')", "devices", "devices and the processes on each GPU", "run",
          "Screens", 27),
+    _key("workers", "W shift+w", "open_screen('workers')", "workers",
+         "each worker process: its speed, how long it waits, restarts, memory", "run", "Screens", 33),
     _key("watch", "v", "open_screen('watch')", "watch", "watch the newest policy play, in an environment of its own",
          "run", "Screens", 7),
     _key("log", "l", "open_screen('log')", "log", "the log, by level and behavior", "run", "Screens", 12),

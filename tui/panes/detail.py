@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from rl_tui.engine.session.behavior_view import EVALUATION, LESSON_NUMBER, BehaviorView
+from rl_tui.engine.session.environment_view import worker_word
 from rl_tui.engine.session.messages import TimeSplit
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
@@ -29,7 +30,7 @@ from rl_tui.tui.drawing.text import (
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.behaviors import ELO, direction_sign
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
-from rl_tui.tui.panes.environments import awaited_for, num_restarts, restarts_of, standing_lines
+from rl_tui.tui.panes.environments import awaited_for, num_restarts, restarts_of, standing_lines, workers_of
 from rl_tui.tui.panes.lesson_words import lesson_name, lessons_decided_by, missing
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
@@ -251,7 +252,21 @@ def environment_line(behavior: BehaviorView, frame: Frame, width: int) -> list[L
     restarts = num_restarts(behavior, frame.view)
     words = f"  {count(restarts)} restart{'s' if restarts > 1 else ''}" if restarts else ""
     name = fit_path(safe_text(behavior.environment), width - NAME_WIDTH - 3 - len(words), frame.glyphs.ellipsis)
-    return [line(Span(" " + left("environment", NAME_WIDTH + 1), "dim"), name, Span(words, "warning"))]
+    first = line(Span(" " + left("environment", NAME_WIDTH + 1), "dim"), name, Span(words, "warning"))
+    return [first, *worker_line(behavior, frame, width)]
+
+
+def worker_line(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+    """How many worker processes its environment has, how long they wait, and the key to all about them."""
+    workers = workers_of(behavior, frame.view)
+    if workers is None:
+        return []
+    total = workers.total
+    waiting = "" if total.waiting is None else f", waiting {100 * total.waiting:.0f}%"
+    key = f"  {frame.keymap.of_id('workers').shown.partition(', ')[0]} shows each"
+    head = Span(" " + left(f"{worker_word(workers.environment)}s", NAME_WIDTH + 1), "dim")
+    spans = line(head, count(total.number), Span(waiting, "dim"))
+    return [line(*spans, Span(key if cells(spans) + len(key) < width else "", "faint"))]
 
 
 def pair_lines(pairs: list[Pair], width: int) -> list[Line]:

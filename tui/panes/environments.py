@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rl_tui.engine.session.behavior_view import BehaviorView
-from rl_tui.engine.session.environment_view import bare_reason, worker_word
+from rl_tui.engine.session.environment_view import WorkersView, bare_reason, worker_word
 from rl_tui.engine.session.messages import EnvironmentRestarting
 from rl_tui.engine.session.text import one_line, safe_text
 from rl_tui.engine.session.view import RunView
@@ -81,6 +81,20 @@ def restarts_of(behavior: BehaviorView, view: RunView) -> list[tuple[float, Envi
     if environment is None or view.is_over:
         return []
     return [at for _, at in sorted(environment.restarting.items()) if behavior.name in at[1].behaviors]
+
+
+def workers_of(behavior: BehaviorView, view: RunView) -> WorkersView | None:
+    """The worker processes of its environment; None where there are none."""
+    return next((each for each in view.workers if behavior.name in each.behaviors), None)
+
+
+def restarting_in(workers: WorkersView, view: RunView) -> dict[int, tuple[float, EnvironmentRestarting]]:
+    """Those of these workers that are restarting, since when and why, by number."""
+    environment = view.environments.get(workers.environment)
+    if environment is None or view.is_over:
+        return {}
+    found = environment.restarting.items()
+    return {number: at for number, at in found if at[1].behaviors[:1] == workers.behaviors[:1]}
 
 
 def standing_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:

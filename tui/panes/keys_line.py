@@ -29,6 +29,7 @@ class KeysLine(Pane):
             frame.refuses,
             frame.state.chart.crosshair is None,
             frame.can_watch,
+            bool(frame.view.workers),
             bool(frame.state.marked),
         )
 
@@ -119,6 +120,7 @@ def keys_with_use(frame: Frame, places: Sequence[Place]) -> list[Key]:
         and (has_several or not key.needs_several)
         and (key.id != "back" or "overview" not in places)
         and (key.id != "lessons" or frame.view.parameters)
+        and (key.id != "workers" or frame.view.workers)
         and (key.id != "watch" or frame.can_watch)
         and (not is_of_no_run(frame.view) or works_without_run(key))
     ]

@@ -45,6 +45,7 @@ SCREENS: Mapping[str, str] = {  # imported when first opened
     "hyperparameters": "rl_tui.tui.screens.hyperparameters:HyperparametersScreen",
     "lessons": "rl_tui.tui.screens.lessons:LessonsScreen",
     "devices": "rl_tui.tui.screens.devices:DevicesScreen",
+    "workers": "rl_tui.tui.screens.workers:WorkersScreen",
     "watch": "rl_tui.tui.screens.watch:WatchScreen",
     "log": "rl_tui.tui.screens.log:LogScreen",
     "warnings": "rl_tui.tui.screens.log:WarningsScreen",
