@@ -15,12 +15,8 @@ from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import EpisodeGroup, EpisodesFinished, ProgressReported, TimeSplit
 
-EPISODES_SECONDS, PROGRESS_SECONDS, TIME_SPLIT_SECONDS, WORKERS_SECONDS = (
-    0.1,
-    0.25,
-    1.0,
-    1.0,
-)  # a terminal shows no more
+EPISODES_SECONDS, PROGRESS_SECONDS = 0.1, 0.25  # a terminal shows no more
+TIME_SPLIT_SECONDS = WORKERS_SECONDS = 1.0
 
 
 class ProgressReporter:

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
 from dataclasses import dataclass, field
 
 from rl_tui.engine.session.messages import EnvironmentRestarting, Worker, WorkersSampled
 from rl_tui.engine.session.text import one_line, safe_text
 
-SAMPLES_KEPT = 300  # five minutes of a run, about an hour of a recording
-
-
-@dataclass(frozen=True, slots=True)
-class Speeds:
-    """Steps per second of each worker at that time, in Unix seconds; NaN where it is not known."""
-
-    time: float
-    by_worker: tuple[float, ...]
-
 
 @dataclass(slots=True)
 class WorkersView:
-    """The worker processes of one environment, as they were sampled last. speeds: of the newest samples, oldest first,
-    each of as many workers."""
+    """The worker processes of one environment, as they were sampled last."""
 
     environment: str
     behaviors: tuple[str, ...] = ()
     workers: tuple[Worker, ...] = ()
-    speeds: deque[Speeds] = field(default_factory=lambda: deque(maxlen=SAMPLES_KEPT))
 
-    def apply(self, event: WorkersSampled, time: float) -> None:
+    def apply(self, event: WorkersSampled) -> None:
         """The newest sample."""
-        if len(event.workers) != len(self.workers) or (self.speeds and time < self.speeds[-1].time):
-            self.speeds.clear()
         self.behaviors, self.workers = event.behaviors, event.workers
-        speeds = (math.nan if each.steps_per_second is None else each.steps_per_second for each in event.workers)
-        self.speeds.append(Speeds(time, tuple(speeds)))
 
     @property
     def total(self) -> Worker:

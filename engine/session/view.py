@@ -417,9 +417,9 @@ def _restarted(view: RunView, event: EnvironmentRestarted, time: float) -> None:
     view.add_log(time, "info", "ENV", ", ".join(environment.behaviors), text)
 
 
-def _workers(view: RunView, event: WorkersSampled, time: float) -> None:
+def _workers(view: RunView, event: WorkersSampled, _: float) -> None:
     workers = view.environment(event.environment).workers
-    workers.setdefault(event.first_behavior, WorkersView(event.environment)).apply(event, time)
+    workers.setdefault(event.first_behavior, WorkersView(event.environment)).apply(event)
 
 
 def _awaits(view: RunView, event: EnvironmentAwaits, time: float) -> None:

@@ -1,7 +1,6 @@
 """The view: a pure fold of the run's events."""
 
 import copy
-import math
 from dataclasses import replace
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from rl_tui.engine.session.behavior_view import EVALUATION
 from rl_tui.engine.session.codec import decode, encode
-from rl_tui.engine.session.environment_view import SAMPLES_KEPT
 from rl_tui.engine.session.messages import (
     OWN_FILE,
     BehaviorRolledBack,
@@ -487,21 +485,15 @@ def sampled(*speeds: float | None, behavior: str = "B") -> WorkersSampled:
     return WorkersSampled("unity:Ball", (behavior,), tuple(workers))
 
 
-def test_workers_are_those_of_the_newest_sample_and_their_speeds_are_remembered() -> None:
-    view = fold(sampled(10.0, 20.0), sampled(30.0, None))
-    workers = view.environments["unity:Ball"].workers["B"]
+def test_workers_are_those_of_the_newest_sample() -> None:
+    workers = fold(sampled(10.0, 20.0), sampled(30.0, None)).environments["unity:Ball"].workers["B"]
     assert workers.workers == sampled(30.0, None).workers
-    assert [speeds.by_worker[0] for speeds in workers.speeds] == [10.0, 30.0]
-    assert math.isnan(workers.speeds[-1].by_worker[1])
-    view = fold(*[sampled(float(number)) for number in range(SAMPLES_KEPT + 1)])
-    speeds = view.environments["unity:Ball"].workers["B"].speeds
-    assert (len(speeds), speeds[0].by_worker) == (SAMPLES_KEPT, (1.0,))
+    assert workers.total.steps_per_second == 30.0
 
 
 def test_two_environments_of_one_name_have_workers_of_their_own() -> None:
     workers = fold(sampled(1.0, behavior="A"), sampled(2.0, 3.0), sampled(4.0, behavior="A")).environments["unity:Ball"]
     assert {name: len(each.workers) for name, each in workers.workers.items()} == {"A": 1, "B": 2}
-    assert len(workers.workers["A"].speeds) == 2
 
 
 def test_workers_are_gone_with_their_environment_and_with_the_process_of_the_run() -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import TypeAlias
 
 from rl_tui.engine.session.environment_view import WorkersView, bare_reason, worker_word
 from rl_tui.engine.session.messages import Worker
 from rl_tui.engine.session.text import counted, safe_text
-from rl_tui.tui.charts.arrays import Floats, np
 from rl_tui.tui.charts.percent import bar
-from rl_tui.tui.charts.sparkline import by_time, sparkline
 from rl_tui.tui.drawing.glyphs import Glyphs
-from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line
+from rl_tui.tui.drawing.lines import Line, Span, cells, line
 from rl_tui.tui.drawing.text import count, duration, fit, fit_path, left, num_cells, right, size
 from rl_tui.tui.panes.base import BEAT, Frame
 from rl_tui.tui.panes.environments import restarting_in
@@ -22,10 +20,9 @@ from rl_tui.tui.panes.list import Entry, ListPane
 
 NAME_WIDTH, PID_WIDTH, SPEED_WIDTH, LAG_WIDTH, RESTARTS_WIDTH, MEMORY_WIDTH = 10, 9, 9, 5, 10, 8
 WAITING_WIDTH, PERCENT_WIDTH = 9, 5  # of its column where it has no bar, and beside the bar
-CURVE_WIDTH, BAR_WIDTH = 10, 7
-LONGEST_CURVE, LONGEST_BAR, LONGEST_NAME = 24, 16, 60  # the last with the ids of processes
-GAP, MARGIN = 2, 1  # before a curve and a bar; at the end of a row that has them
-CURVE_SECONDS = 300.0  # that a curve of speeds shows
+BAR_WIDTH, LONGEST_BAR = 7, 48
+LONGEST_NAME = 60  # with the ids of processes
+GAP, MARGIN = 2, 1  # before a bar; at the end of a row that has one
 ABSENT = "-"
 NONE = "env_settings.num_workers starts worker processes; Unity players have one each"
 
@@ -36,7 +33,6 @@ class Widths:
 
     name: int
     pid: int
-    curve: int
     bar: int
     lag: int
 
@@ -48,20 +44,10 @@ class Widths:
     @property
     def before_restarts(self) -> int:
         """Of all columns up to there, without those that say what a worker is."""
-        return SPEED_WIDTH + (GAP + self.curve if self.curve else 0) + self.waiting + self.lag
-
-
-@dataclass(frozen=True, slots=True)
-class Curves:
-    """times: f64[T]. speeds: f64[T, W], of each worker. highest: of all that are known."""
-
-    times: Floats
-    speeds: Floats
-    highest: float
+        return SPEED_WIDTH + self.waiting + self.lag
 
 
 Layout: TypeAlias = Callable[[int], Widths]  # of a row of so many cells
-MakeCurves: TypeAlias = Callable[[], Curves]  # only where there is room for them
 
 
 class WorkerList(ListPane):
@@ -89,7 +75,7 @@ class WorkerList(ListPane):
             return None
         widths = widths_in(width - self.cursor_width, _environment_width(frame))
         words = right("pid" if widths.pid else "", widths.name + widths.pid) + right("steps/s", SPEED_WIDTH)
-        words += " " * (GAP + widths.curve if widths.curve else 0) + right("waiting", widths.waiting)
+        words += right("waiting", widths.waiting)
         words += right("lag" if widths.lag else "", widths.lag)
         words += right("restarts", RESTARTS_WIDTH) + right("memory", MEMORY_WIDTH)
         return line(" " * self.cursor_width, Span(words, "dim"))
@@ -107,15 +93,14 @@ class WorkerList(ListPane):
 def widths_in(width: int, environment_width: int) -> Widths:
     """Of a row of so many cells; the names of environments take so many where there is room."""
     fixed = NAME_WIDTH + SPEED_WIDTH + RESTARTS_WIDTH + MEMORY_WIDTH
-    extra = width - fixed - PID_WIDTH - LAG_WIDTH - CURVE_WIDTH - BAR_WIDTH - PERCENT_WIDTH - 2 * GAP - MARGIN
+    extra = width - fixed - PID_WIDTH - LAG_WIDTH - BAR_WIDTH - PERCENT_WIDTH - GAP - MARGIN
     if extra < 0:
         has_lag = width >= fixed + WAITING_WIDTH + LAG_WIDTH
         has_pid = width >= fixed + WAITING_WIDTH + LAG_WIDTH + PID_WIDTH
-        return Widths(NAME_WIDTH, PID_WIDTH * has_pid, 0, 0, LAG_WIDTH * has_lag)
+        return Widths(NAME_WIDTH, PID_WIDTH * has_pid, 0, LAG_WIDTH * has_lag)
     more_name = min(extra, max(0, min(LONGEST_NAME, environment_width + 1) - PID_WIDTH - NAME_WIDTH))
-    more_bar = min((extra - more_name) // 2, LONGEST_BAR - BAR_WIDTH)
-    more_curve = min(extra - more_name - more_bar, LONGEST_CURVE - CURVE_WIDTH)
-    return Widths(NAME_WIDTH + more_name, PID_WIDTH, CURVE_WIDTH + more_curve, BAR_WIDTH + more_bar, LAG_WIDTH)
+    more_bar = min(extra - more_name, LONGEST_BAR - BAR_WIDTH)
+    return Widths(NAME_WIDTH + more_name, PID_WIDTH, BAR_WIDTH + more_bar, LAG_WIDTH)
 
 
 def _environment_width(frame: Frame) -> int:
@@ -125,15 +110,15 @@ def _environment_width(frame: Frame) -> int:
 def _entries(workers: WorkersView, layout: Layout, frame: Frame) -> list[Entry]:
     restarting = restarting_in(workers, frame.view)
     key = "/".join((workers.environment, *workers.behaviors[:1]))
-    curves, total = cache(partial(_curves, workers)), workers.total
-    entries = [Entry(key, _total_text(workers), partial(_total_row, workers, total, curves, layout, frame.glyphs))]
-    for column, each in enumerate(workers.workers):
+    draw_total = partial(_total_row, workers, workers.total, layout, frame.glyphs)
+    entries = [Entry(key, _total_text(workers), draw_total)]
+    for each in workers.workers:
         if each.number in restarting:
             since, event = restarting[each.number]
             words = f"restarting for {duration(max(0.0, frame.time - since))}: {bare_reason(event)}"
             draw = partial(_restarting_row, workers, each, words, layout, frame.glyphs)
         else:
-            words, draw = "", partial(_row, workers, column, curves, layout, frame.glyphs)
+            words, draw = "", partial(_row, workers, each, layout, frame.glyphs)
         entries.append(Entry(f"{key}/{each.number}", _text(workers, each, words), draw))
     return entries
 
@@ -161,28 +146,17 @@ def _words(one: Worker) -> list[str]:
     ]
 
 
-def _total_row(
-    workers: WorkersView, total: Worker, curves: MakeCurves, layout: Layout, glyphs: Glyphs, width: int
-) -> Line:
+def _total_row(workers: WorkersView, total: Worker, layout: Layout, glyphs: Glyphs, width: int) -> Line:
     """The environment, and all of its workers as one; its end distinguishes it where there is no room for its name."""
     widths = layout(width)
     room = widths.name + widths.pid
     name = Span(left(fit_path(safe_text(workers.environment), room - 1, glyphs.ellipsis), room), "accent")
-    curve: Line = ()
-    if widths.curve:
-        times, sums = curves().times, curves().speeds.sum(axis=1)
-        curve = _curve(times, sums, _highest(sums), widths.curve, "accent", glyphs)
-    return line(name, *_figures(total, curve, widths, glyphs))
+    return line(name, *_figures(total, widths, glyphs))
 
 
-def _row(workers: WorkersView, column: int, curves: MakeCurves, layout: Layout, glyphs: Glyphs, width: int) -> Line:
-    """column: of the worker in the curves."""
-    widths, one = layout(width), workers.workers[column]
-    curve: Line = ()
-    if widths.curve:
-        drawn = curves()
-        curve = _curve(drawn.times, drawn.speeds[:, column], drawn.highest, widths.curve, "faint", glyphs)
-    return line(*_name(workers, one, widths, glyphs), *_figures(one, curve, widths, glyphs))
+def _row(workers: WorkersView, one: Worker, layout: Layout, glyphs: Glyphs, width: int) -> Line:
+    widths = layout(width)
+    return line(*_name(workers, one, widths, glyphs), *_figures(one, widths, glyphs))
 
 
 def _restarting_row(workers: WorkersView, one: Worker, words: str, layout: Layout, glyphs: Glyphs, width: int) -> Line:
@@ -198,7 +172,7 @@ def _name(workers: WorkersView, one: Worker, widths: Widths, glyphs: Glyphs) -> 
     return line(left(name, widths.name), pid)
 
 
-def _figures(one: Worker, curve: Line, widths: Widths, glyphs: Glyphs) -> Line:
+def _figures(one: Worker, widths: Widths, glyphs: Glyphs) -> Line:
     speed = ABSENT if one.steps_per_second is None else count(one.steps_per_second)
     percent = ABSENT if one.waiting is None else f"{100 * one.waiting:.0f}%"
     waiting: Line = ()
@@ -206,7 +180,7 @@ def _figures(one: Worker, curve: Line, widths: Widths, glyphs: Glyphs) -> Line:
         waiting = line(" " * GAP, *bar(one.waiting, widths.bar, glyphs, "accent"))
     waiting = line(*waiting, right(percent, widths.waiting - cells(waiting)))
     lag = ABSENT if one.lag is None else count(one.lag)
-    return line(right(speed, SPEED_WIDTH), *curve, *waiting, right(lag, LAG_WIDTH) if widths.lag else "", *_end(one))
+    return line(right(speed, SPEED_WIDTH), *waiting, right(lag, LAG_WIDTH) if widths.lag else "", *_end(one))
 
 
 def _end(one: Worker) -> Line:
@@ -214,19 +188,3 @@ def _end(one: Worker) -> Line:
     restarts = Span(right(count(one.restarts), RESTARTS_WIDTH), "warning" if one.restarts else "dim")
     memory = ABSENT if one.memory_bytes is None else size(one.memory_bytes)
     return line(restarts, right(memory, MEMORY_WIDTH))
-
-
-def _curves(workers: WorkersView) -> Curves:
-    times = np.array([speeds.time for speeds in workers.speeds], np.float64)
-    speeds = np.array([speeds.by_worker for speeds in workers.speeds], np.float64)
-    return Curves(times, speeds, _highest(speeds))
-
-
-def _highest(speeds: Floats) -> float:
-    return float(np.max(speeds[np.isfinite(speeds)], initial=0.0))
-
-
-def _curve(times: Floats, speeds: Floats, highest: float, width: int, tone: Tone, glyphs: Glyphs) -> Line:
-    """The last minutes, from zero up to the highest."""
-    seen = by_time(times, speeds, width, CURVE_SECONDS)
-    return line(" " * GAP, Span(sparkline(seen, width, glyphs.levels, (0.0, highest or 1.0)), tone))
