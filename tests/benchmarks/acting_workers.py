@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ import yaml
 from gymnasium import spaces
 
 from rl_tui.engine.sampling.environments.toys.frames import Frames
+from rl_tui.engine.session.messages import Envelope, EpisodesFinished
 from tests.benchmarks.comparison import WITH_THESE_TESTS
 from tests.benchmarks.peers import SB3
 from tests.benchmarks.processes import run_python
@@ -100,8 +102,17 @@ PARTS: Mapping[str, tuple[str, Mapping[str, object], Sequence[Way]]] = {
 }
 
 
-def measure(workload: Workload, environment: Mapping[str, object], way: Way, seed: int) -> float:
-    """Steps per second of one run of the program."""
+@dataclass(frozen=True)
+class Measured:
+    """Of one run. last_return: the mean of the episodes that ended in the last quarter of the steps; NaN where it is
+    not known."""
+
+    steps_per_second: float
+    last_return: float = math.nan
+
+
+def measure(workload: Workload, environment: Mapping[str, object], way: Way, seed: int) -> Measured:
+    """One run of the program."""
     with TemporaryDirectory(prefix="rl-tui-bench-") as name:
         folder = Path(name)
         document = yaml.safe_load(configuration(workload, seed, folder / "results", is_threaded=way.is_threaded))
@@ -109,16 +120,24 @@ def measure(workload: Workload, environment: Mapping[str, object], way: Way, see
         (folder / "bench.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
         words = ("-m", "rl_tui", str(folder / "bench.yaml"), "--no-ui")
         run_python(*words, folder=folder, variables=WITH_THESE_TESTS)
-        return throughput(read_events(folder))
+        events = read_events(folder)
+    return Measured(throughput(events), _last_return(events, workload.total_steps))
 
 
-def beside(workload: Workload, seed: int) -> float:
-    """Steps per second of Stable-Baselines3."""
+def _last_return(events: Sequence[Envelope], total_steps: int) -> float:
+    ended = [one.event for one in events if isinstance(one.event, EpisodesFinished)]
+    last = [event for event in ended if event.step > 0.75 * total_steps]
+    count = sum(event.count for event in last)
+    return sum(event.mean_return * event.count for event in last) / count if count else math.nan
+
+
+def beside(workload: Workload, seed: int) -> Measured:
+    """Stable-Baselines3."""
     rollouts = workload.total_steps // workload.rollout_steps
     words = ["-m", "tests.benchmarks.peers", SB3, workload.name, "--seed", str(seed), "--rollouts", str(rollouts)]
     with TemporaryDirectory(prefix="rl-tui-bench-") as name:
         said = json.loads(run_python(*words, folder=Path(name), variables=WITH_THESE_TESTS).splitlines()[-1])
-    return float(said["steps"] / said["seconds"])
+    return Measured(said["steps"] / said["seconds"])
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -136,20 +155,23 @@ def main(words: Sequence[str] | None = None) -> None:
         if environment:
             workload = replace(workload, num_epochs=1, batch_size=workload.rollout_steps)
         names = ([SB3] if part == "cheetah" else []) + [way.name for way in ways]
-        speeds: dict[str, list[float]] = {each: [] for each in names}
+        found: dict[str, list[Measured]] = {each: [] for each in names}
         for seed in range(1, chosen.rounds + 1):
             if part == "cheetah":
-                speeds[SB3].append(beside(workload, seed))
+                found[SB3].append(beside(workload, seed))
             for way in ways:
-                speeds[way.name].append(measure(workload, environment, way, seed))
-        first = speeds[names[0]]
-        rows = []
-        for each, own in speeds.items():
-            ratios = [speed / base for speed, base in zip(own, first, strict=True)]
-            spread = f"{min(ratios):.2f} .. {max(ratios):.2f}"
-            rows.append((each, f"{median(own):,.0f}", f"{median(ratios):.2f}", spread))
+                found[way.name].append(measure(workload, environment, way, seed))
+        rows = [(each, *_cells(own, found[names[0]])) for each, own in found.items()]
         print(f"\n{part}: {workload.total_steps:,} steps, rounds: {chosen.rounds}", flush=True)
-        print(table(("", "steps/s", f"x {names[0]}", "min .. max"), rows), flush=True)
+        print(table(("", "steps/s", f"x {names[0]}", "min .. max", "last returns"), rows), flush=True)
+
+
+def _cells(own: Sequence[Measured], first: Sequence[Measured]) -> tuple[str, str, str, str]:
+    """The median speed, and that of its ratios to the first way; their bounds; the return of each round."""
+    ratios = [one.steps_per_second / base.steps_per_second for one, base in zip(own, first, strict=True)]
+    returns = " ".join("-" if math.isnan(one.last_return) else f"{one.last_return:.0f}" for one in own)
+    speed = median(one.steps_per_second for one in own)
+    return f"{speed:,.0f}", f"{median(ratios):.2f}", f"{min(ratios):.2f} .. {max(ratios):.2f}", returns
 
 
 if __name__ == "__main__":
