@@ -22,6 +22,11 @@ _FEW_UPDATES = 20
 _LATER = "is not supported yet"
 _TO_THE_EDITOR = "no environment is named: it trains in the Unity Editor. For another, set env (or --env) to"
 _ONLY_UNITY = "used only with Unity players"
+_RESTARTS, _ACTS = "only worker processes are restarted (num_workers)", "only worker processes act (num_workers)"
+_ONLY_WORKERS = {
+    **dict.fromkeys(("max_lifetime_restarts", "restarts_rate_limit_n", "restarts_rate_limit_period_s"), _RESTARTS),
+    **dict.fromkeys(("act_in", "shares"), _ACTS),
+}
 _OF_PLAYERS = {"env_settings": ("env_args",), "engine_settings": ("no_graphics", "no_graphics_monitor")}
 
 
@@ -251,8 +256,7 @@ def _unused_of_unity(config: RunConfig) -> Iterator[Diagnostic]:
         for key in type(config.engine_settings).model_fields:
             yield Diagnostic(("engine_settings", key), _ONLY_UNITY, of_key=True)
         if not config.env_settings.num_workers:
-            for key in ("max_lifetime_restarts", "restarts_rate_limit_n", "restarts_rate_limit_period_s"):
-                text = "only worker processes are restarted (num_workers)"
+            for key, text in _ONLY_WORKERS.items():
                 yield Diagnostic(("env_settings", key), text, of_key=True)
     elif all(map(is_of_unity, environments)):
         text = "each Unity player has a worker process of its own"

@@ -19,6 +19,7 @@ from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.worker_advice import WorkerAdvice
 from rl_tui.engine.sampling.collecting.pool import CollectingPool
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.environments.named_callable import is_of_program
 from rl_tui.engine.sampling.pools.base import EnvironmentPool, never
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStateChanged
@@ -84,7 +85,7 @@ class EnvironmentRunner:
         self._start_note = start_note
         self._current: Collection | None = None
         self._has_arrived = False  # what agents wait to act on
-        self._advice = WorkerAdvice(source.env, settings, source.is_lent)
+        self._advice = WorkerAdvice(source.env, settings, source.is_lent or is_of_program(source.env))
 
     def build(self, is_stopped: Callable[[], bool] = never) -> None:
         """Start the environments and make the learners. Called once.
@@ -127,12 +128,19 @@ class EnvironmentRunner:
             self.pool, self.behaviors, self._meet, self._bus, lambda: self.waiting_seconds, self._settings
         )
         self._has_arrived = False
-        where = "the workers" if self._running.is_remote else "this process"
-        is_fallback = isinstance(self.pool, CollectingPool) and not self._running.is_remote
-        why = ": a policy has no recipe by which workers make it" if is_fallback else ""
-        self._bus.log("info" if is_fallback else "debug", self.environment, f"agents act in {where}{why}")
+        self._say_where_agents_act(self.pool)
         self._bus.log("debug", self.environment, "resetting every instance")
         self.pool.reset(self._seed + self._running.first_step)  # a resumed run must not see the same episodes again
+
+    def _say_where_agents_act(self, pool: EnvironmentPool) -> None:
+        if not (number := len(pool.worker_pids)):
+            return
+        text = f"agents act in {counted(number, 'worker')}"
+        if not self._running.is_remote:
+            is_fallback = isinstance(pool, CollectingPool)
+            why = ", since a policy has no recipe by which workers make it" if is_fallback else ""
+            text = f"{counted(number, 'worker')}, and agents act in this process{why}"
+        self._bus.log("info", self.environment, text)
 
     @property
     def reporter(self) -> ProgressReporter:

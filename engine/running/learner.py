@@ -85,6 +85,7 @@ class Learner:
         self.hyperparameters = parts.hyperparameters
         self.metrics: Metrics = {}  # of the newest update of this process
         self.update_seconds = 0.0
+        self.version_lag = 0  # of the newest experience: how many versions of the weights have followed its own
         self.busy_with: WaitsFor | None = None  # in its thread, which may be that of its environment
         self.trainer: Trainer = parts.trainer
         self.weights = PublishedWeights(self.trainer, step if settings.is_training else None)
@@ -288,10 +289,9 @@ class Learner:
         learned = learned_part(block)
         if self._settings.is_training and learned is not None:
             self._summaries.statistics.add_samples(self.trainer.add(learned))
+            self.version_lag = self.weights.version - block.policy_version
             if self._settings.config.threaded:
-                self._summaries.statistics.add(
-                    {"Policy/Version Lag": float(self.weights.version - block.policy_version)}
-                )
+                self._summaries.statistics.add({"Policy/Version Lag": float(self.version_lag)})
         self._summaries.add_block(block, learned)
 
     def add_episodes(self, returns: Sequence[float], lengths: Sequence[int]) -> None:

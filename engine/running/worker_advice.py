@@ -14,11 +14,11 @@ LEAST_SECONDS = 100e-6  # of a step of one copy: below that, a worker costs more
 class WorkerAdvice:
     """Used by the thread of one environment, which counts its steps here."""
 
-    def __init__(self, environment: str, settings: EnvSettings, is_lent: bool, num_cpus: int | None = None) -> None:
-        """is_lent: its environments are the caller's objects. num_cpus: None for those that may be used."""
+    def __init__(self, environment: str, settings: EnvSettings, is_here: bool, num_cpus: int | None = None) -> None:
+        """is_here: only this process has its environments. num_cpus: None for those that may be used."""
         self._environment, self._settings = environment, settings
         self._num_workers = min(settings.num_envs, usable_cpus() if num_cpus is None else num_cpus)
-        self._is_of_use = self._num_workers > 1 and not is_lent
+        self._is_of_use = self._num_workers > 1 and not is_here
         self._num_steps = 0
 
     def count(self, pool: EnvironmentPool, environment_seconds: float) -> str | None:

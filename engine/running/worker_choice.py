@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from rl_tui.engine.errors import ConfigError, RlTuiError
 from rl_tui.engine.running.call_timeout import busy_seconds, call_with_timeout
 from rl_tui.engine.running.worker_advice import in_words
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
-from rl_tui.engine.sampling.environments.named_callable import PROGRAM
+from rl_tui.engine.sampling.environments.named_callable import is_of_program
 from rl_tui.engine.sampling.failures import StartStopped
 from rl_tui.engine.sampling.pools.base import EnvironmentPool, never
 from rl_tui.engine.sampling.pools.serial import SerialPool
@@ -25,8 +26,8 @@ from rl_tui.engine.session.text import counted
 from rl_tui.engine.storage.run_folder import RunFolder
 
 PAYS_FROM_SECONDS = 50e-6  # of a step of one copy: docs/benchmarks.md, "Workers that act"
-FIRST_STEPS, MOST_STEPS = 20, 5000  # the first ones are slower than the others, and not counted
-MEASURED_SECONDS = 0.5
+PAYS_FROM_SECONDS_IN_MAIN = 500e-6  # where each step is sent to the workers
+NUM_PARTS, PART_STEPS, PART_SECONDS = 5, 1000, 0.1
 SEED = 0  # of the copy that is timed, which no other one is compared with
 
 
@@ -65,25 +66,30 @@ def _choose(
     config: RunConfig, sources: Sequence[EnvironmentSource], num_cpus: int, is_stopped: Callable[[], bool]
 ) -> tuple[int, str]:
     """The number, and why."""
-    settings, learners = config.env_settings, int(_is_threaded(config))
-    if any(source.is_lent or source.env.startswith(f"{PROGRAM}:") for source in sources):
+    settings, is_threaded = config.env_settings, _is_threaded(config)
+    if any(source.is_lent or is_of_program(source.env) for source in sources):
         return 0, "since worker processes cannot import the environment"
-    most = min(settings.num_envs, (num_cpus - learners) // len(sources))
-    available = (
-        f"num_envs is {settings.num_envs}, and there {'is' if num_cpus == 1 else 'are'} {counted(num_cpus, 'CPU')}"
-    )
-    if most + learners < 2:
-        return 0, f"since {available}"
+    share = (num_cpus - is_threaded) // len(sources)
+    most, cpus = min(settings.num_envs, share), _cpus_in_words(num_cpus, len(sources), is_threaded)
+    if most + is_threaded < 2:
+        return 0, "since num_envs is 1" if share > most else f"since {cpus}"
     try:
-        times = [_step_seconds(source, settings.timeout_wait, is_stopped) for source in sources]
+        seconds = max(_step_seconds(source, settings.timeout_wait, is_stopped) for source in sources)
     except StartStopped:
         raise
     except RlTuiError as error:  # the start, which makes it again, fails in the same way
         return 0, f"since its steps could not be timed: {error}"
-    step = f"a step takes {in_words(max(times))}"
-    if max(times) < PAYS_FROM_SECONDS:
-        return 0, f"since {step}: workers pay off from {in_words(PAYS_FROM_SECONDS)} on"
-    return most, f"since {step}, {available}"
+    least = PAYS_FROM_SECONDS if settings.act_in != "main" else PAYS_FROM_SECONDS_IN_MAIN
+    if seconds < least:
+        return 0, f"since a step takes {in_words(seconds)}: workers pay off from {in_words(least)} on"
+    return most, f"since a step takes {in_words(seconds)} and {f'num_envs is {most}' if share > most else cpus}"
+
+
+def _cpus_in_words(num_cpus: int, num_environments: int, is_threaded: bool) -> str:
+    users = [f"{num_environments} environments"] if num_environments > 1 else []
+    users += ["a learner that needs one"] if is_threaded else []
+    there = f"there {'is' if num_cpus == 1 else 'are'} {counted(num_cpus, 'CPU')}"
+    return f"{there} for {' and '.join(users)}" if users else there
 
 
 def _kept(folder: RunFolder) -> int | None:
@@ -114,18 +120,23 @@ def _step_seconds(source: EnvironmentSource, timeout: float, is_stopped: Callabl
 
 
 def measure_steps(pool: EnvironmentPool, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds that a step of all instances takes, in which agents act at random. Raises EnvironmentFailure."""
-    policies = RandomPolicies(SEED)
+    """Seconds that a step of all instances takes, in which agents act at random. Raises EnvironmentFailure.
+
+    It is that of the fastest of several parts: other programs may have disturbed the others.
+    """
+    policies, best = RandomPolicies(SEED), math.inf
     pool.reset(SEED)
     arrived = pool.receive(0.0)
-    num_steps, seconds = -FIRST_STEPS, 0.0
-    while num_steps < MOST_STEPS and (num_steps < 1 or seconds < MEASURED_SECONDS):
-        acting = [(instance, policies.act(steps, pool.specs)) for instance, steps in arrived]
-        start = clock()
-        for instance, actions in acting:
-            pool.send(instance, actions)
-        arrived = pool.receive(0.0)
-        num_steps += 1
-        if num_steps > 0:
+    for part in range(1 + NUM_PARTS):
+        num_steps, seconds = 0, 0.0
+        while num_steps < PART_STEPS and seconds < PART_SECONDS:
+            acting = [(instance, policies.act(steps, pool.specs)) for instance, steps in arrived]
+            start = clock()
+            for instance, actions in acting:
+                pool.send(instance, actions)
+            arrived = pool.receive(0.0)
+            num_steps += 1
             seconds += clock() - start
-    return seconds / num_steps
+        if part > 0:  # the first steps are slower
+            best = min(best, seconds / num_steps)
+    return best

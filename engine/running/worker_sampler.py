@@ -29,12 +29,14 @@ class WorkerSampler:
         """Every worker now. behaviors: those of the environment. seconds: since training began, without pauses."""
         pids = self._pool.worker_pids
         memory = self._memory.sample(pids.values())
-        speeds, lags = self._speeds(seconds), self._lags(behaviors)
+        speeds, lag = self._speeds(seconds), None
+        if self._collector is not None:
+            lag = max((behavior.learner.version_lag for behavior in behaviors.values()), default=None)
         workers = []
         for number, restarts in enumerate(self._pool.num_restarts):
             pid = pids.get(number)
             used = None if pid is None else memory[pid]
-            workers.append(Worker(number, pid, *speeds[number], lags[number], restarts, used))
+            workers.append(Worker(number, pid, *speeds[number], lag, restarts, used))
         return WorkersSampled(self._pool.env, tuple(behaviors), tuple(workers))
 
     def resume(self) -> None:
@@ -50,18 +52,6 @@ class WorkerSampler:
         totals = self._collector.totals
         measured = zip(self._activities, totals.num_sampled, totals.times, strict=True)
         return [activity.measure(seconds, steps, times.waiting) for activity, steps, times in measured]
-
-    def _lags(self, behaviors: Mapping[str, Behavior]) -> list[int | None]:
-        """Of each worker, with several behaviors the largest."""
-        if self._collector is None:
-            return [None] * len(self._pool.num_restarts)
-        newest = {
-            name: behavior.learner.weights.latest.snapshot.weights.version for name, behavior in behaviors.items()
-        }
-        return [
-            max((newest[name] - version for name, version in versions.items() if name in newest), default=None)
-            for versions in self._collector.versions
-        ]
 
 
 class _Activity:

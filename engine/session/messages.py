@@ -511,8 +511,9 @@ class Worker:
     """A worker process of an environment. number: from 0; restarts: so far.
 
     steps_per_second: of its agents, over the last minute of training. waiting: share of that time, from 0 to 1, in
-    which it waited for the next round. lag: updates that the newest weights are ahead of those it acts with. All three
-    are None where agents act in the training process, lag also where it does not act yet.
+    which it waited for the next round. lag: by how many versions its policy was behind
+    the newest weights when its last experience was learned from. All three are None where agents act in the training
+    process.
 
     pid: None while there is none. memory_bytes: resident, with the processes that it has started, such as a player, and
     with pages that others share; None where it is not known.

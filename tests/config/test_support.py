@@ -78,9 +78,13 @@ def test_configuration_built_in_code_is_checked_without_places() -> None:
     assert find_unused(config) == []
 
 
-def test_worker_processes_are_restarted() -> None:
-    workers = 'env_settings: {env: "gymnasium:X-v1", num_workers: 1, restarts_rate_limit_n: 2}'
-    assert find_unused(parse(f"behaviors: {{A: {{}}}}\n{workers}")) == []
+def test_worker_processes_are_restarted_and_act() -> None:
+    written = 'behaviors: {A: {}}\nenv_settings: {env: "gymnasium:X-v1", restarts_rate_limit_n: 2, act_in: main'
+    for workers in ("1", "auto"):
+        assert find_unused(parse(f"{written}, num_envs: 2, num_workers: {workers}}}")) == []
+    (line,) = find_unused(parse(f"{written}}}"))
+    assert "restarts_rate_limit_n (only worker processes are restarted" in line
+    assert "act_in (only worker processes act" in line
     assert find_unused(parse("behaviors: {A: {}}")) == []
 
 

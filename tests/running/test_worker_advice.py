@@ -26,20 +26,20 @@ def lines_of(advice: WorkerAdvice, pool: SerialPool | ProcessPool, microseconds:
 )
 def test_slow_steps_are_noticed(microseconds: float, said: list[str]) -> None:
     pool = SerialPool("test", lambda first, count: [Line("B", 1)] * count, 4)
-    advice = WorkerAdvice("toy:line", EnvSettings(num_envs=4), is_lent=False, num_cpus=3)
+    advice = WorkerAdvice("toy:line", EnvSettings(num_envs=4), is_here=False, num_cpus=3)
     lines = list(lines_of(advice, pool, microseconds, 4))
     assert len(lines) == bool(said)
     assert all(words in lines[0] for words in said)
 
 
-@pytest.mark.parametrize(("num_envs", "num_cpus", "is_lent"), [(1, 4, False), (4, 1, False), (4, 4, True)])
-def test_nothing_is_said_where_it_would_not_help(num_envs: int, num_cpus: int, is_lent: bool) -> None:
+@pytest.mark.parametrize(("num_envs", "num_cpus", "is_here"), [(1, 4, False), (4, 1, False), (4, 4, True)])
+def test_nothing_is_said_where_it_would_not_help(num_envs: int, num_cpus: int, is_here: bool) -> None:
     pool = SerialPool("test", lambda first, count: [Line("B", 1)] * count, num_envs)
-    advice = WorkerAdvice("toy:line", EnvSettings(num_envs=num_envs), is_lent, num_cpus)
+    advice = WorkerAdvice("toy:line", EnvSettings(num_envs=num_envs), is_here, num_cpus)
     assert not list(lines_of(advice, pool, 1000.0, num_envs))
 
 
 def test_nothing_is_said_of_workers() -> None:
     pool = ProcessPool(EnvironmentSource("toy:line", "B", {}), 4, 2)
-    advice = WorkerAdvice("toy:line", EnvSettings(num_envs=4, num_workers=2), is_lent=False, num_cpus=4)
+    advice = WorkerAdvice("toy:line", EnvSettings(num_envs=4, num_workers=2), is_here=False, num_cpus=4)
     assert not list(lines_of(advice, pool, 1000.0, 4))

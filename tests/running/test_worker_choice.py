@@ -66,21 +66,24 @@ def test_a_step_is_timed_with_all_that_the_environment_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("num_cpus", "settings", "expected"),
+    ("num_cpus", "settings", "expected", "why"),
     [
-        (4, {}, 4),
-        (4, {"num_envs": 3}, 3),
-        (4, {"threaded": True}, 3),
-        (2, {"threaded": True}, 1),
-        (1, {}, 0),
-        (1, {"threaded": True}, 0),
-        (4, {"num_envs": 1}, 0),
+        (4, {}, 4, "and there are 4 CPUs"),
+        (4, {"num_envs": 3}, 3, "and num_envs is 3"),
+        (4, {"threaded": True}, 3, "and there are 4 CPUs for a learner that needs one"),
+        (2, {"threaded": True}, 1, "and there are 2 CPUs for a learner that needs one"),
+        (1, {}, 0, "since there is 1 CPU"),
+        (1, {"threaded": True}, 0, "since there is 1 CPU for a learner that needs one"),
+        (4, {"num_envs": 1}, 0, "since num_envs is 1"),
     ],
 )
-def test_slow_environments_get_the_cpus(num_cpus: int, settings: dict[str, Any], expected: int, tmp_path: Path) -> None:
+def test_slow_environments_get_the_cpus(
+    num_cpus: int, settings: dict[str, Any], expected: int, why: str, tmp_path: Path
+) -> None:
     number, reason = choice_of(config_of(tmp_path, **settings), num_cpus=num_cpus)
     assert number == expected
     assert reason.startswith(f"num_workers: auto takes {number}, since ")
+    assert reason.endswith(why)
 
 
 def test_a_step_that_takes_less_than_a_worker_costs_stays_in_this_process(
@@ -90,6 +93,10 @@ def test_a_step_that_takes_less_than_a_worker_costs_stays_in_this_process(
     number, reason = choice_of(config_of(tmp_path))
     assert number == 0
     assert "workers pay off from" in reason
+    monkeypatch.undo()
+    monkeypatch.setattr(worker_choice, "PAYS_FROM_SECONDS_IN_MAIN", 60.0)
+    assert choice_of(config_of(tmp_path))[0] == 4
+    assert choice_of(config_of(tmp_path, act_in="main"))[0] == 0
 
 
 def test_environments_of_several_behaviors_share_the_cpus(tmp_path: Path) -> None:
@@ -97,7 +104,9 @@ def test_environments_of_several_behaviors_share_the_cpus(tmp_path: Path) -> Non
     number, reason = choice_of(config, SLOW, SLOWER)
     assert number == 2
     shown = float(reason.split(" ms")[0].split()[-1])
-    assert shown >= 2 * STEP_SECONDS * 1000
+    assert shown >= 2 * STEP_SECONDS * 1000, "the slowest decides"
+    assert reason.endswith("and there are 4 CPUs for 2 environments")
+    assert choice_of(config, SLOW, SLOWER, num_cpus=2)[1].endswith("since there are 2 CPUs for 2 environments")
 
 
 def test_nothing_is_timed_where_no_worker_could_make_the_environment(tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ def _environment(text: str) -> Setting:
 
 _KINDS: Mapping[str, Callable[[str], Setting]] = {
     "whole": number("a whole number", int),
-    "whole or auto": lambda text: text if text == "auto" else number("a whole number, or auto", int)(text),
+    "whole or auto": lambda text: text if text == "auto" else number("a whole number from 0, or auto", int)(text),
     "number": number("a number", float),
     "environment": _environment,
 }

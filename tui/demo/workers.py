@@ -28,12 +28,10 @@ class Workers:
         """The workers, `seconds` after the last sample."""
         chance, role = self._chance, self.actor.role
         self._speed = approach(self._speed, role.steps_per_second * chance.uniform(0.85, 1.15), seconds / 60)
-        lag = int(chance.random() < 0.3)  # they have just waited for an update, or have its weights
-        return WorkersSampled(
-            role.environment, (role.name,), tuple(self._worker(number, seconds, lag) for number in range(NUM_WORKERS))
-        )
+        workers = tuple(self._worker(number, seconds) for number in range(NUM_WORKERS))
+        return WorkersSampled(role.environment, (role.name,), workers)
 
-    def _worker(self, number: int, seconds: float, lag: int) -> Worker:
+    def _worker(self, number: int, seconds: float) -> Worker:
         chance = self._chance
         self._waiting[number] = approach(
             self._waiting[number], WAITING[number] + chance.uniform(-0.05, 0.05), seconds / 60
@@ -43,7 +41,7 @@ class Workers:
             pid=OURS + 1 + number,
             steps_per_second=self._speed / NUM_WORKERS * chance.uniform(0.99, 1.01),
             waiting=self._waiting[number],
-            lag=lag,
+            lag=1,  # it is threaded
             restarts=0,
             memory_bytes=MEMORY + (number << 21),
         )

@@ -95,7 +95,6 @@ class RemoteCollector:
         self._waiting = set(range(self._num_workers))
         self._absent: set[int] = set()  # those that are started again, whom no round waits for
         self._restarts = [0] * self._num_workers
-        self._versions: list[Mapping[str, int]] = [{} for _ in pool.workers]
         self.totals = Totals(pool)
         self._behaviors: dict[str, _Collected] = {}
         self._has_stopped = False  # the round, which had enough
@@ -185,7 +184,6 @@ class RemoteCollector:
                 self._wait(worker)
             else:
                 self._waiting.discard(worker)
-                self._versions[worker] = {name: share.version for name, share in own.items()}
                 self._pool.workers[worker].go(own)
 
     def _next_shares(self, workers: Sequence[int]) -> dict[str, list[Share]]:
@@ -274,7 +272,6 @@ class RemoteCollector:
         """What a worker had not passed on is lost: the episodes of its agents end where they were last cut."""
         self._waiting.discard(worker)
         self._absent.add(worker)
-        self._versions[worker] = {}
         for collected in self._behaviors.values():
             collected.episodes.reach(worker, math.inf)
             blocks, departed = collected.open[worker].close(collected.blocks[worker])
@@ -349,11 +346,6 @@ class RemoteCollector:
     def inference_seconds(self) -> float:
         """The mean over workers."""
         return sum(times.inference for times in self.totals.times) / self._num_workers
-
-    @property
-    def versions(self) -> Sequence[Mapping[str, int]]:
-        """Of the weights that each worker acts with, by behavior; without those for which it had no share yet."""
-        return self._versions
 
 
 def _last_parts(num_left: int, held: Sequence[int]) -> list[int]:

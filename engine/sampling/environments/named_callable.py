@@ -14,6 +14,11 @@ from rl_tui.engine.sampling.environments.modules import import_named
 PROGRAM = "__main__"  # the module of a script or a notebook
 
 
+def is_of_program(env: str) -> bool:
+    """Whether it is defined in the program itself, which no other process can import."""
+    return env.startswith(f"{PROGRAM}:")
+
+
 def find_callable(env: str) -> Callable[..., Any]:  # Any: a user's function
     """The callable at `module:name`.
 

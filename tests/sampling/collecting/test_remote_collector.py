@@ -234,7 +234,6 @@ def test_what_each_worker_has_done_adds_up_also_over_a_restart() -> None:
     with started(*PENDULUM, num_copies=4, num_workers=2) as pool:
         rounds = Rounds(pool, Needs(400), horizon=50, policies=gaussian)
         collector, began = rounds.collector, time.monotonic()
-        assert [*collector.versions] == [{}, {}], "none has a share yet"
         for _ in range(2):
             rounds.until_rows("Pendulum", rounds.num_rows("Pendulum") + 800)
             times, seconds = collector.totals.times, time.monotonic() - began
@@ -242,11 +241,9 @@ def test_what_each_worker_has_done_adds_up_also_over_a_restart() -> None:
                 assert each.environment > 0 < each.inference
                 assert 0 < each.waiting < sum(each) < seconds
             assert sum(collector.totals.num_sampled) == sum(collector.num_sampled.values()) > 0
-            assert [*collector.versions] == [{"Pendulum": gaussian(pool.specs["Pendulum"])[1].version}] * 2
             before = collector.totals.num_sampled[0], times[0]
             os.kill(pool.worker_pids[0], signal.SIGKILL)
             rounds.until(lambda: len(rounds.of(Restarting)) > len(rounds.of(Restarted)))
-            assert collector.versions[0] == {}
             rounds.until(lambda: len(rounds.of(Restarting)) == len(rounds.of(Restarted)))
             rounds.until(lambda before=before: collector.totals.num_sampled[0] > before[0])  # type: ignore[misc]
             assert all(more >= less for more, less in zip(collector.totals.times[0], before[1], strict=True))
