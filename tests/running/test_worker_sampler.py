@@ -49,7 +49,7 @@ def test_workers_that_act_are_sampled_until_the_end(tmp_path: Path) -> None:
             assert worker.memory_bytes is not None
             assert worker.steps_per_second > 0
             assert 0 < worker.waiting <= 1, "it waits for every update"
-            assert worker.lag == 0, "updates and rounds take turns"
+            assert worker.lag in (0, 1), "a segment may have begun before an update"
             assert worker.memory_bytes > LEAST_BYTES
             assert worker.restarts == 0
         assert run.send(Stop()).ok
