@@ -395,7 +395,8 @@ def _log(view: RunView, event: LogEmitted, time: float) -> None:
 def _environment_failed(view: RunView, event: EnvironmentFailed, time: float) -> None:
     named = event.reason.startswith(event.environment)
     reason = event.reason if named else f"{event.environment}: {event.reason}"
-    view.environments.pop(event.environment, None)
+    if (environment := view.environments.pop(event.environment, None)) is not None and environment.workers:
+        view.environment(event.environment).workers = environment.workers  # as they were last
     view.failures = [*view.failures[1 - FAILURES_KEPT :], Failure(time, event.behaviors, reason, event.detail)]
     text = f"{reason}\n{excerpt(event.detail)}".rstrip()
     view.add_log(time, "error", "ENV", ", ".join(event.behaviors), text)

@@ -496,8 +496,10 @@ def test_two_environments_of_one_name_have_workers_of_their_own() -> None:
     assert {name: len(each.workers) for name, each in workers.workers.items()} == {"A": 1, "B": 2}
 
 
-def test_workers_are_gone_with_their_environment_and_with_the_process_of_the_run() -> None:
-    assert fold(sampled(1.0), EnvironmentFailed("unity:Ball", ("B",), "died", "")).environments == {}
+def test_workers_are_kept_as_they_were_when_their_environment_failed_until_the_run_goes_on() -> None:
+    failed = fold(sampled(1.0), EnvironmentFailed("unity:Ball", ("B",), "died", ""))
+    assert [each.workers for each in failed.workers] == [sampled(1.0).workers]
+    assert failed.environments["unity:Ball"].restarting == {}
     assert fold(sampled(1.0), RUN).environments == {}
 
 

@@ -148,11 +148,14 @@ async def test_details_of_a_behavior_say_how_many_workers_it_has_and_how_long_th
         assert "shows each" not in await screen.text()
 
 
-async def test_workers_go_with_their_environment() -> None:
+async def test_workers_stay_as_they_were_when_their_environment_has_failed() -> None:
     story = sampled(WORKER)
+    story.publish(EnvironmentRestarting(POOL, WORKER.number, ("Walker",), "killed by SIGKILL", "", 4))
     async with Driven(story.view(), opened="workers") as screen:
-        assert "worker 0" in await screen.text()
-        assert "worker 0" not in await screen.publish(EnvironmentFailed(POOL, ("Walker",), "died"))
+        assert "killed by" in await screen.text()
+        text = await screen.publish(EnvironmentFailed(POOL, ("Walker",), "died"))
+        assert "worker 0" in text
+        assert "is restarting" not in text
 
 
 @pytest.mark.parametrize("size", SIZES.values())
