@@ -27,6 +27,7 @@ HEADINGS = {
     "f": "▸ (Return|Chart)", "g": "▸ Devices", "#": "n next page", "k": "Checkpoints of", "u": "Hyperparameters of",
     "l": "▸ Log", "?": "Keys for", "q": "Leave",
 }  # fmt: skip
+BEGIN, END = b"\x1b[?2026h", b"\x1b[?2026l"  # of a picture
 PICTURE = b"\x1b[5n"  # what follows each: a query, whose answer says that the terminal has it
 
 
@@ -260,7 +261,7 @@ def freeze(terminal: PseudoTerminal) -> None:
 def settle(terminal: PseudoTerminal) -> None:
     """The picture is complete: nothing was written for a while, and it shows no busy machine."""
     terminal.wait_for("link slow", absent=True)
-    while terminal.watch(0.3):
+    while terminal.watch(0.3) or terminal.raw.rfind(BEGIN) > terminal.raw.rfind(END):
         terminal.wait_for("link slow", absent=True)
 
 
