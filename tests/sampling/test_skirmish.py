@@ -54,6 +54,8 @@ def test_so_does_every_reward_where_workers_act(num_workers: int, num_rows: int)
     with started("tests.sampling.skirmish:Skirmish", "Soldier", INSTANCES, num_workers) as pool:
         rounds = Rounds(pool, Needs(num_rows), horizon=7, seed=0)
         expected = set(happened.credited) - happened.lost
+        num_scouting = sum(act.behavior == "Scout" for act in expected)
+        most_left = num_workers * num_rows  # of a share, of either behavior
         rows: list[Act] = []
 
         def have_come() -> bool:
@@ -61,13 +63,14 @@ def test_so_does_every_reward_where_workers_act(num_workers: int, num_rows: int)
                 rows.extend(acts_of(behavior, block))
             rounds.blocks.clear()
             expected.difference_update(rows)
-            return len(expected) < num_workers * num_rows  # no more than this may be left of a share
+            return len(expected) < most_left
 
         rounds.until(have_come)
     count = Counter(rows)
     assert max(count.values()) == 1
     assert count.keys() <= set(happened.credited)
-    assert {act.behavior for act in rows} == {"Soldier", "Scout"}
+    may_lack_scouts = {"Scout"} if num_scouting < most_left else set()
+    assert {act.behavior for act in rows} | may_lack_scouts == {"Soldier", "Scout"}
     assert {act.team for act in rows} == {0, 1}
 
 
