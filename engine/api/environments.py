@@ -20,7 +20,7 @@ from rl_tui.engine.sampling.environments.base_env.adapting import is_base_env
 from rl_tui.engine.sampling.environments.base_env.interface import BaseEnv
 from rl_tui.engine.sampling.environments.copies import has_member
 from rl_tui.engine.sampling.environments.factory import FROM_FACTORY, PROTOCOL, EnvironmentSource, checked
-from rl_tui.engine.sampling.environments.named_callable import PROGRAM
+from rl_tui.engine.sampling.environments.named_callable import is_of_program
 from rl_tui.engine.sampling.environments.user_factory import wrapped
 
 AnyGymnasiumEnv: TypeAlias = "gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]"  # Any: only its spaces know
@@ -112,7 +112,7 @@ def given_source(env: object, behavior: str, metrics: tuple[str, ...]) -> GivenS
         return GivenSource(type(env).__name__, behavior, {}, metrics, given=env)
     if callable(env):
         name = factory_name(env)
-        if name is not None and name.startswith(f"{PROGRAM}:"):  # the run's folder outlives the program
+        if name is not None and is_of_program(name):  # the run's folder outlives the program
             name = None
         known_as = name or str(getattr(env, "__qualname__", type(env).__name__))
         return GivenSource(known_as, behavior, {}, metrics, given=env, name=name)

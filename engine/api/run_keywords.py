@@ -15,13 +15,12 @@ from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import require_supported
 from rl_tui.engine.config.types import AUTO
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.sampling.environments.named_callable import PROGRAM
+from rl_tui.engine.sampling.environments.named_callable import is_of_program
 
 EnvironmentName: TypeAlias = "str | Callable[..., Any]"  # Any: what a user's factory takes and makes
 
 _PATHS = {flag.keyword: flag.path for flag in run_flags.IN_PYTHON}
 _KEYWORDS = {path: keyword for keyword, path in _PATHS.items()}
-_MAIN = f"{PROGRAM}:"
 
 
 class RunKeywords(TypedDict, total=False):
@@ -117,9 +116,9 @@ def _require_importable(config: RunConfig) -> None:
     """Worker processes can import the environments. Raises ConfigError."""
     settings = config.env_settings
     names = settings.env.values() if isinstance(settings.env, dict) else [settings.env or ""]
-    own = [name for name in names if name.startswith(_MAIN)]
+    own = [name for name in names if is_of_program(name)]
     if own and settings.num_workers not in (0, AUTO):
         raise ConfigError(
-            f"env: {own[0].removeprefix(_MAIN)} is defined in the program itself, where worker processes cannot import"
+            f"env: {own[0].partition(':')[2]} is defined in the program itself, where worker processes cannot import"
             f" it: num_workers must be 0, got {settings.num_workers}, or the environment moved into a module"
         )

@@ -19,7 +19,6 @@ from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.worker_advice import WorkerAdvice
 from rl_tui.engine.sampling.collecting.pool import CollectingPool
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
-from rl_tui.engine.sampling.environments.named_callable import is_of_program
 from rl_tui.engine.sampling.pools.base import EnvironmentPool, never
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStateChanged
@@ -85,7 +84,7 @@ class EnvironmentRunner:
         self._start_note = start_note
         self._current: Collection | None = None
         self._has_arrived = False  # what agents wait to act on
-        self._advice = WorkerAdvice(source.env, settings, source.is_lent or is_of_program(source.env))
+        self._advice = WorkerAdvice(source.env, settings, source.is_here)
 
     def build(self, is_stopped: Callable[[], bool] = never) -> None:
         """Start the environments and make the learners. Called once.

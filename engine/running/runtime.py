@@ -14,6 +14,7 @@ import threadpoolctl
 import torch
 
 from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.types import AUTO
 from rl_tui.engine.errors import CheckpointError, ConfigError, HookError, NotSupportedError, RlTuiError
 from rl_tui.engine.process.tracebacks import name_and_text, show_stacks_of_crash
 from rl_tui.engine.process.vital_signs import SIGNS
@@ -37,7 +38,7 @@ from rl_tui.engine.running.restoring import resumed_step
 from rl_tui.engine.running.run_setup import RunSetup, device_of, run_seed
 from rl_tui.engine.running.saver import Files, Saver
 from rl_tui.engine.running.threads import UiPriority, spawn
-from rl_tui.engine.running.worker_choice import WorkerChoice, choose_workers
+from rl_tui.engine.running.worker_choice import choose_workers
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import never
 from rl_tui.engine.sampling.pools.worker_process import start_seconds
@@ -128,20 +129,24 @@ class Runtime:
             self.bus.log("warning", "run", line)
         if settings.resume_or_start:
             self.bus.log("info", "run", resumed_or_started(self.folder.path, self.folder.is_resumed))
-        choice = self._choose_workers(is_stopped)
-        self._take_workers(choice.num_workers)
+        reason = self._choose_workers(is_stopped)
         self.logs = RunLogs(self.folder, self.record.named_config, self.bus, time.time())
         self._is_open = True
         if not self._is_inline:
             self._writers = spawn("writers", self.logs.main, self.bus, on_crash)
-        if choice.reason:
-            self.bus.log("info", "run", choice.reason)
+        if reason:
+            self.bus.log("info", "run", reason)
 
-    def _choose_workers(self, is_stopped: Callable[[], bool]) -> WorkerChoice:
+    def _choose_workers(self, is_stopped: Callable[[], bool]) -> str:
+        """Where `num_workers` is auto, make it a number; why it is that one, "" where there is nothing to say."""
+        if self.config.env_settings.num_workers != AUTO:
+            return ""
         named = named_environments(self.config) if self._source is None else ()
         sources = [each.source for each in named] if self._source is None else [self._source]
         num_cpus = max(1, usable_cpus() // self.role.size)
-        return choose_workers(self.config, sources, self.folder, num_cpus, is_stopped)
+        choice = choose_workers(self.config, sources, self.folder, num_cpus, is_stopped)
+        self._take_workers(choice.num_workers)
+        return choice.reason
 
     def _take_workers(self, num_workers: int) -> None:
         settings = self.config.env_settings.model_copy(update={"num_workers": num_workers})

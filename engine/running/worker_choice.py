@@ -16,7 +16,6 @@ from rl_tui.engine.errors import ConfigError, RlTuiError
 from rl_tui.engine.running.call_timeout import busy_seconds, call_with_timeout
 from rl_tui.engine.running.worker_advice import in_words
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
-from rl_tui.engine.sampling.environments.named_callable import is_of_program
 from rl_tui.engine.sampling.failures import StartStopped
 from rl_tui.engine.sampling.pools.base import EnvironmentPool, never
 from rl_tui.engine.sampling.pools.serial import SerialPool
@@ -45,18 +44,15 @@ def choose_workers(
     num_cpus: int,
     is_stopped: Callable[[], bool] = never,
 ) -> WorkerChoice:
-    """The number for each of the environments; that of an earlier process where the run is resumed.
+    """The number for each of the environments where it is auto; that of an earlier process where the run is resumed.
 
     num_cpus: that all may use together. Raises StartStopped once `is_stopped`.
     """
-    settings = config.env_settings
-    if settings.num_workers != AUTO:
-        return WorkerChoice(settings.worker_count)
     sources = [source for source in sources if not is_of_unity(source.env)]  # each player has a worker anyway
     if not sources:
         return WorkerChoice(0)
     if (kept := _kept(folder)) is not None:
-        number, reason = min(kept, settings.num_envs), "as this run has had"
+        number, reason = min(kept, config.env_settings.num_envs), "as this run has had"
     else:
         number, reason = _choose(config, sources, num_cpus, is_stopped)
     return WorkerChoice(number, f"num_workers: auto takes {number}, {reason}")
@@ -67,7 +63,7 @@ def _choose(
 ) -> tuple[int, str]:
     """The number, and why."""
     settings, is_threaded = config.env_settings, _is_threaded(config)
-    if any(source.is_lent or is_of_program(source.env) for source in sources):
+    if any(source.is_here for source in sources):
         return 0, "since worker processes cannot import the environment"
     share = (num_cpus - is_threaded) // len(sources)
     most, cpus = min(settings.num_envs, share), _cpus_in_words(num_cpus, len(sources), is_threaded)

@@ -21,6 +21,7 @@ from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
 from rl_tui.engine.sampling.environments.copies import has_member
 from rl_tui.engine.sampling.environments.measuring import Measuring
+from rl_tui.engine.sampling.environments.named_callable import is_of_program
 from rl_tui.engine.sampling.environments.user_factory import UserFactory
 from rl_tui.engine.specs import Json
 
@@ -73,6 +74,11 @@ class EnvironmentSource:
     def is_lent(self) -> bool:
         """Whether its environments are the user's, who closes them."""
         return False
+
+    @property
+    def is_here(self) -> bool:
+        """Whether no other process can make its environments."""
+        return self.is_lent or is_of_program(self.env)
 
     @property
     def has_one_behavior(self) -> bool:
