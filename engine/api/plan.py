@@ -68,7 +68,7 @@ def plan_learner(
         _require_no_editor(config)
         return LearnerPlan(config, None if config.behaviors else _unnamed_source(config, name))
     config, source = _with_given(config, given, num_envs)
-    if given.is_object and any(one.evaluation is not None for one in _all_settings(config)):
+    if given.is_object and any(one.evaluation is not None for one in config.all_behaviors):
         raise NotSupportedError(
             "evaluation: needs environments of its own, and env is a single one; pass its name or a function that"
             " makes one"
@@ -151,10 +151,6 @@ def _by_hand(settings: BehaviorConfig, origin: str | None) -> BehaviorConfig:
 
 def _first(config: RunConfig) -> str | None:
     return next(iter(config.behaviors), None)
-
-
-def _all_settings(config: RunConfig) -> list[BehaviorConfig]:
-    return [*config.behaviors.values(), *filter(None, [config.default_settings])]
 
 
 def _with_given(config: RunConfig, given: GivenSource, num_envs: int | None) -> tuple[RunConfig, EnvironmentSource]:

@@ -265,6 +265,11 @@ class RunConfig(Settings):
         """Where each key was written, for messages."""
         return self._source
 
+    @property
+    def all_behaviors(self) -> list[BehaviorConfig]:
+        """The settings of each that is listed, and the default ones where there are some."""
+        return [*self.behaviors.values(), *([] if self.default_settings is None else [self.default_settings])]
+
     def with_source(self, source: SourceMap) -> Self:
         """The same settings, with where they were written."""
         config = self.model_copy()

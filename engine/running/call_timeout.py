@@ -60,6 +60,12 @@ def call_with_timeout(
     raise InstanceFailure(text, None, detail=stack)
 
 
+def close_unless_busy(pool: EnvironmentPool, seconds: float) -> None:
+    """Close it within that time; one with a call that hangs is left as it is, like the thread of that call."""
+    if busy_seconds(pool) == 0:
+        call_with_timeout(seconds, pool, pool.close)
+
+
 def busy_seconds(pool: EnvironmentPool) -> float:
     """How long the call in progress has taken; 0 when there is none."""
     since = pool.busy_since

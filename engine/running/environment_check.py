@@ -19,7 +19,7 @@ from rl_tui.engine.config.environments import kind_of
 from rl_tui.engine.config.wrappers import Wrapper
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 from rl_tui.engine.process.vital_signs import SIGNS
-from rl_tui.engine.running.call_timeout import busy_seconds, call_with_timeout
+from rl_tui.engine.running.call_timeout import call_with_timeout, close_unless_busy
 from rl_tui.engine.running.environments import make_pool_apart
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.environments.base import Environment
@@ -112,8 +112,7 @@ def check(
             yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed, source.seeding))
         yield _speed(played, is_player)
     finally:
-        if busy_seconds(pool) == 0:  # otherwise it hangs, and its thread was abandoned
-            call_with_timeout(timeout, pool, pool.close)
+        close_unless_busy(pool, timeout)
     if not is_player:  # each has one
         yield _in_a_worker(source, seed, timeout)
 

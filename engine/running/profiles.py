@@ -18,7 +18,7 @@ from rl_tui.engine.config.profiles import Profile, Trait, name_without_file, rea
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.yaml_document import Document, key_paths
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.running.call_timeout import busy_seconds, call_with_timeout
+from rl_tui.engine.running.call_timeout import call_with_timeout, close_unless_busy
 from rl_tui.engine.running.environments import adaptation_of, make_pool_apart
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.observation_space import bounds_of
@@ -130,8 +130,7 @@ def _specs(draft: RunConfig, env: str, behavior: str, kwargs: Mapping[str, objec
             raise ConfigError(f"{env}: has no agents after a reset: write a file with default_settings for them")
         return dict(pool.specs)
     finally:
-        if busy_seconds(pool) == 0:  # otherwise it hangs, and its thread was abandoned
-            call_with_timeout(timeout, pool, pool.close)
+        close_unless_busy(pool, timeout)
 
 
 def _read(

@@ -13,7 +13,7 @@ from rl_tui.engine.config.loading import load_config
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.types import AUTO
 from rl_tui.engine.errors import ConfigError, RlTuiError
-from rl_tui.engine.running.call_timeout import busy_seconds, call_with_timeout
+from rl_tui.engine.running.call_timeout import call_with_timeout, close_unless_busy
 from rl_tui.engine.running.worker_advice import in_words
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import StartStopped
@@ -62,7 +62,8 @@ def _choose(
     config: RunConfig, sources: Sequence[EnvironmentSource], num_cpus: int, is_stopped: Callable[[], bool]
 ) -> tuple[int, str]:
     """The number, and why."""
-    settings, is_threaded = config.env_settings, _is_threaded(config)
+    settings = config.env_settings
+    is_threaded = any(behavior.threaded for behavior in config.all_behaviors)  # a learner then needs a CPU meanwhile
     if any(source.is_here for source in sources):
         return 0, "since worker processes cannot import the environment"
     share = (num_cpus - is_threaded) // len(sources)
@@ -98,12 +99,6 @@ def _kept(folder: RunFolder) -> int | None:
     return None
 
 
-def _is_threaded(config: RunConfig) -> bool:
-    """Whether a learner needs a CPU while the workers collect."""
-    default = [] if config.default_settings is None else [config.default_settings]
-    return any(behavior.threaded for behavior in (*config.behaviors.values(), *default))
-
-
 def _step_seconds(source: EnvironmentSource, timeout: float, is_stopped: Callable[[], bool]) -> float:
     """Of a step of one copy, with what its resets take. Raises RlTuiError."""
     pool = SerialPool(source.env, source.make, 1)
@@ -111,8 +106,7 @@ def _step_seconds(source: EnvironmentSource, timeout: float, is_stopped: Callabl
         call_with_timeout(start_seconds(timeout), pool, pool.start, is_stopped=is_stopped)
         return call_with_timeout(timeout, pool, lambda: measure_steps(pool), is_stopped=is_stopped)
     finally:
-        if busy_seconds(pool) == 0:  # otherwise it hangs, and its thread was left behind
-            call_with_timeout(timeout, pool, pool.close)
+        close_unless_busy(pool, timeout)
 
 
 def measure_steps(pool: EnvironmentPool, clock: Callable[[], float] = time.perf_counter) -> float:
