@@ -144,8 +144,8 @@ class Collection:
         learner, policy = behavior.learner, behavior.policy
         assert isinstance(policy, CopyPolicy)
         counts = self.row_counts[behavior.spec.name] = RowCounts(learner, _limits_of(behavior))
-        weights = learner.weights.latest.snapshot.weights
-        return ActingBehavior(policy, weights, behavior.time_horizon, counts, lambda: learner.is_over)
+        weights, horizon = learner.weights.latest.snapshot.weights, behavior.time_horizon
+        return ActingBehavior(policy, weights, horizon, counts, lambda: learner.is_over, behavior.is_threaded)
 
 
 def _limits_of(behavior: Behavior) -> BlockLimits:

@@ -156,6 +156,8 @@ class EnvironmentRunner:
         behavior that has appeared."""
         assert self.pool is not None
         collector = self._running.collector
+        if self._running.is_remote:  # workers act all the time
+            self._load_newest()
         try:
             self._has_arrived |= (has_arrived := collector.receive(RECEIVE_SECONDS))
             if has_arrived and (advice := self._advice.count(self.pool, collector.environment_seconds)) is not None:
@@ -181,15 +183,19 @@ class EnvironmentRunner:
         running, self._has_arrived = self._running, False
         if not running.may_act:
             return
+        self._load_newest()
+        if self.control.is_lost:
+            return
+        self._follower.follow(running, self._seed)
+        running.act()
+
+    def _load_newest(self) -> None:
+        running = self._running
         for name, behavior in running.behaviors.items():
             weights = behavior.learner.weights.pop()
             if weights is not None:
                 running.collector.load(name, weights)
                 running.reporter.follow_rollbacks()
-        if self.control.is_lost:
-            return
-        self._follower.follow(running, self._seed)
-        running.act()
 
     @property
     def awaits_learners(self) -> bool:

@@ -119,7 +119,7 @@ def swap(hidden_units: int) -> tuple[int, float, float]:
         start = time.perf_counter()
         shared.write("Agent", Weights(version, arrays))
         written = time.perf_counter()
-        reader.read(version)
+        reader.read()
         writing.append(written - start)
         reading.append(time.perf_counter() - written)
     shared.close()

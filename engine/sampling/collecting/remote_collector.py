@@ -1,4 +1,4 @@
-"""The collectors of all workers of a pool, as one: rounds of experience, by the same version of each policy."""
+"""The collectors of all workers of a pool, as one: rounds of experience, by the same versions of each policy."""
 
 from __future__ import annotations
 
@@ -31,19 +31,22 @@ from rl_tui.engine.sampling.finished_episodes import Episodes
 from rl_tui.engine.specs import BehaviorSpec, CopyPolicy, Int64, Trajectories, Weights
 
 Shares: TypeAlias = Literal["even", "adaptive"]
+ADAPTING_SECONDS = 0.001  # between two looks at what workers have counted
+SWAPPING_SECONDS = 0.005  # between two looks for new weights
 
 
 @dataclass(frozen=True, slots=True)
 class ActingBehavior:
     """policy: never acts itself, makes those of the workers, and keeps the states of their generators. weights: the
     first ones. horizon: rows of the longest segment. counts: what its learner was given. is_over: it learns no more,
-    and only acts."""
+    and only acts. learns_meanwhile: new weights may come at any moment of a round, and act from then on."""
 
     policy: CopyPolicy
     weights: Weights
     horizon: int
     counts: RowCounts
     is_over: Callable[[], bool]
+    learns_meanwhile: bool = False
 
 
 AddActing: TypeAlias = Callable[[BehaviorSpec], ActingBehavior]
@@ -145,8 +148,13 @@ class RemoteCollector:
         return self._is_round_over() or any(map(self._is_due, self._behaviors))
 
     def _patience(self, timeout: float) -> float:
-        """Seconds to wait for news: workers that take more than their share are looked after often."""
-        return min(timeout, 0.001) if self._is_adaptive else timeout
+        """Seconds to wait for news: workers that take more than their share are looked after often, and so are weights
+        that may come meanwhile."""
+        if self._is_adaptive:
+            return min(timeout, ADAPTING_SECONDS)
+        if any(collected.acting.learns_meanwhile for collected in self._behaviors.values()):
+            return min(timeout, SWAPPING_SECONDS)
+        return timeout
 
     def is_due(self, behavior: str, num_rows: int) -> bool:
         """Whether there is a block, which has as many rows as were asked for when its round began."""
@@ -190,7 +198,7 @@ class RemoteCollector:
         """The parts of these workers of what each behavior needs."""
         shares, num_workers = {}, len(workers)
         for name, collected in self._behaviors.items():
-            counts, version = collected.acting.counts, collected.weights.version
+            counts = collected.acting.counts
             is_over = collected.acting.is_over() or counts.left <= 0
             needed = collected.needed = NO_END if is_over else counts.until_update
             num_rows = needed if self._is_adaptive else math.ceil(needed / num_workers)
@@ -198,13 +206,16 @@ class RemoteCollector:
             totals = self._counts(name)
             held = [totals[worker].held for worker in workers]
             parts = [OVER] * num_workers if is_over else _last_parts(counts.left, held)
-            shares[name] = [Share(version, num_rows, part, longest) for part in parts]
+            shares[name] = [Share(num_rows, part, longest) for part in parts]
             collected.arrived_before = sum(collected.num_arrived)
         return shares
 
     def load(self, behavior: str, weights: Weights) -> None:
-        """Act with these weights from the next round on."""
-        self._behaviors[behavior].weights = weights
+        """Act with these weights from the next round on, or at once if the behavior learns meanwhile."""
+        collected = self._behaviors[behavior]
+        collected.weights = weights
+        if collected.acting.learns_meanwhile:
+            self._write_weights(behavior)
 
     def _write_weights(self, name: str) -> None:
         collected = self._behaviors[name]

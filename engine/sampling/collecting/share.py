@@ -8,26 +8,19 @@ from rl_tui.engine.specs import Json
 
 NO_END = 1 << 60  # rows
 OVER = -1
-NEWCOMERS_LONGEST = 2048  # rows of a block, until the first round in which it has a share
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
     """One behavior's part of a round. Implements `Demand` of the worker's own collector.
 
-    version: of the weights to act with. num_rows: after which the worker waits. num_left: after which training ends;
-    OVER: it has ended already. longest: rows of the longest block.
+    num_rows: after which the worker waits. num_left: after which training ends; OVER: it has ended already. longest:
+    rows of the longest block.
     """
 
-    version: int
     num_rows: int
     num_left: int
     longest: int
-
-    @staticmethod
-    def of_newcomer(version: int) -> Share:
-        """Of a behavior that appears in the middle of a round."""
-        return Share(version, NO_END, NO_END, NEWCOMERS_LONGEST)
 
     @property
     def rows_per_update(self) -> int:
@@ -45,3 +38,6 @@ class Share:
     def to_json(self) -> Json:
         """What `Share(**...)` reads."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+NEWCOMERS_SHARE = Share(NO_END, NO_END, longest=2048)  # of a behavior that appears in the middle of a round

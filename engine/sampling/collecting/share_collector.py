@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from rl_tui.engine.experience import COLUMNS
 from rl_tui.engine.sampling.block_sizes import BlockLimits, BlockSizes
 from rl_tui.engine.sampling.collecting.counters import Counters, Counts
-from rl_tui.engine.sampling.collecting.share import Share
+from rl_tui.engine.sampling.collecting.share import NEWCOMERS_SHARE, Share
+from rl_tui.engine.sampling.collecting.shared_weights import WeightsReader
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.finished_episodes import Episodes
 from rl_tui.engine.sampling.pools.numbering import number_ids
 from rl_tui.engine.sampling.pools.serial_instances import SerialInstances
-from rl_tui.engine.specs import BehaviorSpec, Int64, Policy, State, Trajectories, Weights
+from rl_tui.engine.specs import BehaviorSpec, Int64, Policy, State, Trajectories
 
 COUNT_SECONDS = 0.005  # between two times that the counters are written
 IDLE_STEPS = 1000  # of the environments, without an agent that acts: far more than between two decisions
@@ -24,13 +25,14 @@ EPISODES_SECONDS = 0.1  # between two times that episodes are reported: a termin
 
 @dataclass(frozen=True, slots=True)
 class OwnPolicy:
-    """What acts for a behavior here. number: of the behavior in the counters. read_weights: of a version."""
+    """What acts for a behavior here. number: of the behavior in the counters. weights: the newest, between any two
+    actions."""
 
     number: int
     policy: Policy
     horizon: int
     cuts_at_update: bool
-    read_weights: Callable[[int], Weights]
+    weights: WeightsReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +93,10 @@ class ShareCollector:
         return behavior in self._policies
 
     def go(self, shares: Mapping[str, Share]) -> None:
-        """Begin a round, with the newest weights. Raises ValueError where these are not there."""
+        """Begin a round."""
         self._shares = dict(shares)
         for name in list(self._sizes):
-            self._begin(name)
+            self._sizes[name] = self._new_sizes(name)
         self.is_going, self._is_enough, self._num_idle = True, False, 0
         self._counters.end_wait()
 
@@ -114,7 +116,12 @@ class ShareCollector:
         self._report(time.perf_counter())
 
     def advance(self) -> bool:
-        """Act, receive what follows, and pass on the blocks that are complete; whether anything was received."""
+        """Act with the newest weights, receive what follows, and pass on the blocks that are complete; whether anything
+        was received."""
+        for name in self._sizes:
+            own = self._policies[name]
+            if own.weights.version != own.policy.version:
+                self._collector.load(name, own.weights.read())
         self._collector.act()
         for sizes in self._sizes.values():
             sizes.look_ahead()
@@ -179,21 +186,11 @@ class ShareCollector:
             self._listener.await_policy(spec)
         own = self._policies[spec.name]
         if spec.name not in self._shares:
-            self._shares[spec.name] = Share.of_newcomer(own.policy.version)
+            self._shares[spec.name] = NEWCOMERS_SHARE
             self._is_enough = True
         self._given[spec.name] = 0
-        version = self._shares[spec.name].version
-        if own.policy.version != version:
-            own.policy.load(own.read_weights(version))
         self._sizes[spec.name] = self._new_sizes(spec.name)
         return own.policy, own.horizon
-
-    def _begin(self, name: str) -> None:
-        """A behavior's part of the round begins."""
-        own, version = self._policies[name], self._shares[name].version
-        if own.policy.version != version:
-            self._collector.load(name, own.read_weights(version))
-        self._sizes[name] = self._new_sizes(name)
 
     def _new_sizes(self, name: str) -> BlockSizes:
         share = self._shares[name]

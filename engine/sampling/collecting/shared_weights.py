@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
+import time
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
@@ -15,11 +16,12 @@ from rl_tui.engine.specs import Float32, Int64, Json, Weights
 
 Shapes: TypeAlias = list[tuple[str, list[int]]]  # of the arrays by name, in their order
 _WORD = np.dtype(np.int64).itemsize
+WRITING_SECONDS = 1e-4  # after which a reader looks again whether they are whole
 
 
 class _Region:
-    """The weights of one policy: their version, all arrays, and the version again, another one while they are
-    written."""
+    """The weights of one policy: their version, all arrays, and the version again. One process writes, from front to
+    back, and others read, from back to front: a copy between two equal versions is whole."""
 
     def __init__(self, file: int, offset: int, shapes: Shapes) -> None:
         sizes = [math.prod(shape) for _, shape in shapes]
@@ -43,17 +45,22 @@ class _Region:
             array[...] = weights.arrays[name]
         self._versions[1][0] = weights.version
 
-    def read(self, version: int) -> Weights:
-        """A copy. Raises ValueError where they are of another version."""
-        weights = Weights(version, {name: array.copy() for name, array in self.arrays.items()})
-        found = [int(word[0]) for word in self._versions]
-        if found != [version, version]:
-            raise ValueError(f"the weights must be of version {version}, got {found}")
-        return weights
+    @property
+    def version(self) -> int:
+        """The newest that was whole."""
+        return int(self._versions[1][0])
+
+    def read(self) -> Weights:
+        """A copy of the newest, once they are not being written."""
+        while True:
+            weights = Weights(self.version, {name: array.copy() for name, array in self.arrays.items()})
+            if int(self._versions[0][0]) == weights.version:
+                return weights
+            time.sleep(WRITING_SECONDS)
 
 
 class SharedWeights:
-    """The side of the training process, which writes only while every worker waits."""
+    """The side of the training process. One thread writes, while workers read."""
 
     def __init__(self) -> None:
         self.descriptor = anonymous_file("rl-tui-weights")
@@ -92,6 +99,11 @@ class WeightsReader:
         shapes: Shapes = [(str(name), list(shape)) for name, shape in described["shapes"]]
         self._region = _Region(file, int(described["offset"]), shapes)
 
-    def read(self, version: int) -> Weights:
-        """A copy of that version. Raises ValueError where there is another one."""
-        return self._region.read(version)
+    @property
+    def version(self) -> int:
+        """The newest."""
+        return self._region.version
+
+    def read(self) -> Weights:
+        """A copy of the newest."""
+        return self._region.read()

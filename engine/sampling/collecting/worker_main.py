@@ -112,7 +112,7 @@ class CollectingWorker(Worker):
         module, _, function = given["maker"].partition(":")
         policy: Policy = getattr(import_module(module), function)(**given["arguments"])
         reader = WeightsReader(self._weights, given["weights"])
-        own = OwnPolicy(given["number"], policy, given["horizon"], given["cuts_at_update"], reader.read)
+        own = OwnPolicy(given["number"], policy, given["horizon"], given["cuts_at_update"], reader)
         self._collector.give_policy(given["behavior"], own)
 
     def add_block(self, behavior: str, block: Trajectories) -> None:

@@ -66,6 +66,7 @@ class Rounds:
         cuts_at_update: bool = False,
         *,
         has_checksums: bool = True,
+        learns_meanwhile: bool = False,
     ) -> None:
         self.pool = pool
         self.counts: dict[str, RowCounts] = {}
@@ -78,7 +79,7 @@ class Rounds:
         def acting(spec: BehaviorSpec) -> ActingBehavior:
             policy, weights = policies(spec)
             counts = self.counts[spec.name] = RowCounts(needs, limits)
-            return ActingBehavior(policy, weights, horizon, counts, lambda: False)
+            return ActingBehavior(policy, weights, horizon, counts, lambda: False, learns_meanwhile)
 
         known = {name: acting(spec) for name, spec in pool.specs.items()}
         spare_rows = 16 if cuts_at_update else 0

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +23,7 @@ from rl_tui.engine.sampling.collecting.counters import Counters
 from rl_tui.engine.sampling.collecting.remote_collector import Shares
 from rl_tui.engine.sampling.collecting.share import NO_END, Share
 from rl_tui.engine.sampling.collecting.share_collector import Numbers, OwnPolicy, ShareCollector
+from rl_tui.engine.sampling.collecting.shared_weights import SharedWeights, WeightsReader
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import Guard
 from rl_tui.engine.sampling.finished_episodes import Episodes
@@ -30,7 +31,7 @@ from rl_tui.engine.sampling.pools.instance import Instance
 from rl_tui.engine.sampling.pools.reports import Restarted, Restarting
 from rl_tui.engine.sampling.pools.serial_instances import SerialInstances
 from rl_tui.engine.sampling.pools.shared_memory import anonymous_file
-from rl_tui.engine.specs import BehaviorSpec, Ending, State, Trajectories
+from rl_tui.engine.specs import BehaviorSpec, CopyPolicy, Ending, State, Trajectories, Weights
 from tests.sampling.collecting.rounds import Needs, Rounds, network_policies, started
 
 NETWORK = NetworkSettings(hidden_units=8, num_layers=1)
@@ -83,12 +84,16 @@ def collected_here(first: int, count: int, num_rounds: int, total: int) -> list[
     assert recipe is not None
     module, _, function = recipe.maker.partition(":")
     own = getattr(import_module(module), function)(**recipe.arguments)
-    collector.give_policy("Pendulum", OwnPolicy(0, own, 20, False, lambda version: weights))
+    shared = SharedWeights()
+    shared.write("Pendulum", weights)
+    reader = WeightsReader(shared.descriptor, shared.place("Pendulum"))
+    collector.give_policy("Pendulum", OwnPolicy(0, own, 20, False, reader))
     stepped.reset(5 + number)
     for _ in range(num_rounds):
-        collector.go({"Pendulum": Share(weights.version, 100, NO_END, 64)})
+        collector.go({"Pendulum": Share(100, NO_END, 64)})
         while collector.is_going:
             collector.advance()
+    shared.close()
     os.close(file)
     return listening.blocks
 
@@ -119,6 +124,29 @@ def test_a_run_repeats_itself_and_shares_are_even() -> None:
             agents = np.concatenate([block.agent_ids.repeat(block.lengths) for _, block in rounds.blocks])
             assert np.bincount(agents).tolist() == [300, 300, 300]
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("learns_meanwhile", [False, True])
+def test_weights_that_come_in_the_middle_of_a_round_act_at_once_where_they_may(learns_meanwhile: bool) -> None:
+    policies: list[tuple[CopyPolicy, Weights]] = []
+
+    def kept(spec: BehaviorSpec) -> tuple[CopyPolicy, Weights]:
+        policies.append(gaussian(spec))
+        return policies[-1]
+
+    with started(*PENDULUM, num_copies=4, num_workers=2) as pool:
+        needs = Needs(100_000) if learns_meanwhile else Needs(2000)  # a round that does not end, and one that does
+        rounds = Rounds(pool, needs, 20, kept, longest=100, learns_meanwhile=learns_meanwhile)
+        rounds.until_rows("Pendulum", 500)
+        (_, weights), first = policies[0], rounds.rounds
+        rounds.collector.load("Pendulum", replace(weights, version=weights.version + 1))
+        rounds.until(lambda: rounds.blocks[-1][1].policy_version > weights.version)
+        versions = [block.policy_version for _, block in rounds.blocks]
+        assert (rounds.rounds == first) == learns_meanwhile
+    assert versions == sorted(versions)
+    if not learns_meanwhile:
+        num_rows = sum(block.num_rows for _, block in rounds.blocks if block.policy_version == weights.version)
+        assert num_rows % 2000 < 100, "whole rounds, but for the rows of the last segments"
 
 
 def test_what_is_drawn_for_a_copy_does_not_depend_on_the_number_of_workers() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
@@ -97,7 +98,7 @@ def test_a_torn_or_missing_block_is_refused(file: int) -> None:
         BlockReader(file).read(first)
 
 
-def test_weights_are_of_the_version_that_was_asked_for() -> None:
+def test_the_newest_weights_are_read() -> None:
     shared, random = SharedWeights(), np.random.default_rng(0)
     try:
         for version in (3, 4):
@@ -109,15 +110,43 @@ def test_weights_are_of_the_version_that_was_asked_for() -> None:
             for name in ("Walker", "Runner"):
                 shared.write(name, Weights(version, arrays))
             reader = WeightsReader(shared.descriptor, shared.place("Runner"))
-            read = reader.read(version)
+            assert reader.version == version
+            read = reader.read()
             assert read.version == version
             assert read.arrays.keys() == arrays.keys()
             for name, array in arrays.items():
                 np.testing.assert_array_equal(read.arrays[name], array)
-            with pytest.raises(ValueError, match="must be of version 9, got"):
-                reader.read(9)
     finally:
         shared.close()
+
+
+def test_weights_that_are_written_meanwhile_are_read_whole() -> None:
+    """Numpy copies arrays of this size without the interpreter lock."""
+    shared, is_over = SharedWeights(), threading.Event()
+
+    def write() -> None:
+        version = 0
+        while not is_over.is_set():
+            version += 1
+            arrays = {name: np.full(200_000, version, np.float32) for name in "abc"}
+            shared.write("Runner", Weights(version, arrays))
+
+    shared.write("Runner", Weights(0, {name: np.zeros(200_000, np.float32) for name in "abc"}))
+    reader = WeightsReader(shared.descriptor, shared.place("Runner"))
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        versions = []
+        while len(set(versions)) < 100:
+            weights = reader.read()
+            versions.append(weights.version)
+            for array in weights.arrays.values():
+                assert array.min() == array.max() == weights.version
+    finally:
+        is_over.set()
+        writer.join()
+        shared.close()
+    assert versions == sorted(versions)
 
 
 def test_counters_are_seen_on_the_other_side(file: int) -> None:
