@@ -4,6 +4,7 @@ RlTuiError                   base; `exit_code` is what the process ends with
 ├── ConfigError              the user's file, command line or setting  exit 2
 ├── NotSupportedError        valid, but not supported yet              exit 2
 ├── PluginError              an installed plug-in cannot be used       exit 2
+├── DemonstrationError       demonstrations cannot be read, or misfit  exit 2
 ├── OutOfMemory               training does not fit in memory          exit 2
 ├── HookError                a user's own function raised              exit 2
 ├── EnvironmentFailure       an environment raised, died, hung or lied exit 3
@@ -43,6 +44,12 @@ class NotSupportedError(RlTuiError):
 
 class PluginError(RlTuiError):
     """An installed plug-in cannot be imported, or is not what its kind must be."""
+
+    exit_code = 2
+
+
+class DemonstrationError(RlTuiError):
+    """Demonstrations cannot be read, or do not fit the behavior that is to learn from them."""
 
     exit_code = 2
 

@@ -1,0 +1,25 @@
+"""Recorded steps to imitate, as reward signals and behavioral cloning see them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rl_tui.engine.learning.transitions import Transitions
+from rl_tui.engine.specs import Int64
+
+
+class Demonstrations(Protocol):
+    """Steps of episodes that somebody has played, in the order in which they were taken, and episode by episode.
+
+    num_steps: how many there are, at least one. episodes: i64[E, 2], the first row of each episode and the row after
+    its last; together they are all rows.
+    """
+
+    @property
+    def num_steps(self) -> int: ...
+
+    @property
+    def episodes(self) -> Int64: ...
+
+    def transitions(self, rows: Int64) -> Transitions:
+        """The steps in these rows, i64[B], decoded when asked for. Raises DemonstrationError where they cannot be."""
