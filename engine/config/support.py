@@ -141,9 +141,8 @@ def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterato
         yield from _unusable((*path, "reward_signals", name), f"reward signal {name}", signal)
     place = (*path, "network_settings", "vis_encode_type")
     yield from _unusable(place, f"encoder {network.vis_encode_type}", network.encoder_settings, of_key=False)
-    for key, name in (("self_play", "self-play"), ("behavioral_cloning", "behavioral cloning")):
-        if getattr(behavior, key) is not None:
-            yield Diagnostic((*path, key), f"{name} {_LATER}", of_key=True)
+    if behavior.self_play is not None:
+        yield Diagnostic((*path, "self_play"), f"self-play {_LATER}", of_key=True)
     if behavior.init_path is not None and behavior.init_path.endswith(".pt"):
         yield Diagnostic((*path, "init_path"), f"starting from a PyTorch file (.pt) {_LATER}")
 

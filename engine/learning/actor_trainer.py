@@ -9,7 +9,7 @@ import copy
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -17,15 +17,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.behavior import BehavioralCloningSettings, BehaviorConfig
 from rl_tui.engine.config.changeable import require_changeable
 from rl_tui.engine.config.hyperparameters import Hyperparameters
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.experience import join_by_agent
 from rl_tui.engine.learning.actor_module import ActorModule
+from rl_tui.engine.learning.cloning.behavioral_cloning import BehavioralCloning
+from rl_tui.engine.learning.cloning.imitation import ClonedActor
+from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.given_weights import GivenWeights, require_weights
+from rl_tui.engine.learning.networks.actor import Actor
+from rl_tui.engine.learning.networks.flat import FlatPart
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.policy_copies import MakePolicy
@@ -73,6 +78,7 @@ class ActorTrainer(Trainer, Generic[H]):
         self.time_horizon = config.time_horizon
         self.num_updates = 0
         self._train_step_hooks: list[TrainStepHook] = []
+        self._cloning: BehavioralCloning | None = None  # see `_make_cloning`
 
     @abstractmethod
     def _place(self, array: np.ndarray[Any, Any]) -> Array:
@@ -101,6 +107,41 @@ class ActorTrainer(Trainer, Generic[H]):
     def on_train_step(self, hook: TrainStepHook) -> None:
         """Call the hook after every gradient step from now on; what it raises ends the update."""
         self._train_step_hooks.append(hook)
+
+    def use_demonstrations(self, demonstrations: Mapping[str, Demonstrations]) -> None:
+        """See Trainer."""
+        if self._config.behavioral_cloning is None:
+            return
+        if self._cloning is None:
+            raise NotSupportedError(f"{type(self).__name__} has no behavioral cloning")
+        self._cloning.use(demonstrations)
+
+    def _make_cloning(
+        self, settings: BehavioralCloningSettings, actor: Actor, flat: FlatPart, batch_size: int, seed: int
+    ) -> BehavioralCloning:
+        """What `behavioral_cloning` asks for. A subclass with an actor assigns it to `_cloning` where that is not null,
+        and calls `_clone` where the actor is to learn from demonstrations.
+
+        flat: the actor's parameters. batch_size, seed: of the trainer.
+        """
+        memory = self._config.network_settings.memory
+        own_seed = np.random.SeedSequence(seed, spawn_key=(0,))  # apart from the generator of the trainer
+        longest = memory.sequence_length if memory else 1
+        return BehavioralCloning(settings, self._cloned(actor, flat), batch_size, longest, own_seed, self._sync)
+
+    def _cloned(self, actor: Actor, flat: FlatPart) -> ClonedActor:
+        return ClonedActor(actor, flat, partial(self._layout.split, normalize=self._normalizer))
+
+    def _clone(self, learning_rate: float, step: int, should_continue: Callable[[], bool]) -> Metrics:
+        """Let the actor learn from demonstrations, wholly or not at all. Raises NonFiniteError, DemonstrationError."""
+        if self._cloning is None:
+            return {}
+        with self._cloning.undoing():
+            return self._cloning.update(learning_rate, step, should_continue)
+
+    def _undoing_cloning(self) -> AbstractContextManager[None]:
+        """What raises in here leaves the actor and its cloning as they were."""
+        return nullcontext() if self._cloning is None else self._cloning.undoing()
 
     def _differ_by_rank(self, seed: int) -> None:
         """From now on, each of several ranks draws other numbers; to be called once there are weights."""
@@ -217,9 +258,10 @@ class ActorTrainer(Trainer, Generic[H]):
         self._load_actor(given)
 
     def _shared_state(self) -> dict[str, State]:
-        """The parts of the state that every trainer has: normalizer and reward signals."""
+        """The parts of the state that every trainer has: normalizer, reward signals, and behavioral cloning."""
         normalizer = {} if self._normalizer is None else {"normalizer": self._normalizer.state()}
-        return normalizer | self._streams.state()
+        cloning = {} if self._cloning is None else {"behavioral_cloning": self._cloning.state()}
+        return normalizer | self._streams.state() | cloning
 
     def _load_shared(self, state: State) -> None:
         """Restore what `_shared_state` has, and drop the blocks that wait."""
@@ -227,3 +269,5 @@ class ActorTrainer(Trainer, Generic[H]):
         if self._normalizer is not None:
             self._normalizer.load(state.part("normalizer"))
         self._streams.load(state)
+        if self._cloning is not None:
+            self._cloning.load(state.part("behavioral_cloning"))

@@ -9,17 +9,18 @@ from rl_tui.engine.specs import Int64
 
 
 class Demonstrations(Protocol):
-    """Steps of episodes that somebody has played, in the order in which they were taken, and episode by episode.
-
-    num_steps: how many there are, at least one. episodes: i64[E, 2], the first row of each episode and the row after
-    its last; together they are all rows.
-    """
+    """Steps of recorded episodes, in the order in which they were taken, and episode by episode."""
 
     @property
-    def num_steps(self) -> int: ...
+    def num_steps(self) -> int:
+        """How many there are, at least one."""
 
     @property
-    def episodes(self) -> Int64: ...
+    def episodes(self) -> Int64:
+        """i64[E, 2]: the first row of each episode and the row after its last; together they are all rows."""
 
     def transitions(self, rows: Int64) -> Transitions:
-        """The steps in these rows, i64[B], decoded when asked for. Raises DemonstrationError where they cannot be."""
+        """The steps in these rows, i64[B], decoded when asked for. Raises DemonstrationError where they cannot be.
+
+        Their continuous actions are those that the environment got, in [-1, 1].
+        """

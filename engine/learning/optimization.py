@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rl_tui.engine.learning.networks.flat import Shapes, views
@@ -108,17 +109,25 @@ class GradientStep:
 
     def state(self) -> State:
         """Parameters and moments by parameter name, as copies."""
-        flats = {"parameters": self._parameters, "adam_mean": self._mean, "adam_variance": self._variance}
-        tensors = {
-            f"{kind}.{name}": view.copy()
-            for kind, flat in flats.items()
-            for name, view in views(flat.cpu().numpy(), self._shapes).items()
-        }
+        moments = self.moments()
+        return State(self._named("parameters", self._parameters) | moments.tensors, moments.values)
+
+    def moments(self) -> State:
+        """Of `state` what is not the parameters."""
+        tensors = self._named("adam_mean", self._mean) | self._named("adam_variance", self._variance)
         return State(tensors, {"adam_steps": self.num_steps})
+
+    def _named(self, kind: str, flat: Tensor) -> dict[str, NDArray[np.generic]]:
+        named = views(flat.cpu().numpy(), self._shapes)
+        return {f"{kind}.{name}": view.copy() for name, view in named.items()}
 
     def load(self, state: State) -> None:
         """Restore `state`, whose names and shapes must have been checked against `state()`."""
         self._parameters[:] = self._flat("parameters", state)
+        self.load_moments(state)
+
+    def load_moments(self, state: State) -> None:
+        """Restore what `moments` has."""
         self._mean[:] = self._flat("adam_mean", state)
         self._variance[:] = self._flat("adam_variance", state)
         self.num_steps = int(state.number("adam_steps"))

@@ -14,6 +14,7 @@ from torch import nn
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, NonFiniteError, NotSupportedError, PluginError
+from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.given_weights import GivenWeights
 from rl_tui.engine.learning.installed_plugin import checked
 from rl_tui.engine.learning.loss_inputs import CustomLoss
@@ -154,6 +155,12 @@ class Trainer(Protocol):
         Drops rows that wait for an update, and whatever the replay buffer holds that is newer than `state`.
         """
 
+    def use_demonstrations(self, demonstrations: Mapping[str, Demonstrations]) -> None:
+        """Learn from these, by their paths in the settings. Called once, before the first update.
+
+        Raises NotSupportedError where it cannot do what the settings ask for.
+        """
+
     def on_train_step(self, hook: TrainStepHook) -> None:
         """Call the hook after every gradient step from now on; what it raises ends the update.
 
@@ -208,6 +215,9 @@ def make_trainer(
     MemoryError.
     """
     kind = require_trainer(config.trainer_type)
+    default = Trainer.use_demonstrations
+    if config.behavioral_cloning is not None and getattr(kind, "use_demonstrations", default) is default:
+        raise NotSupportedError(f"behavioral_cloning: {kind.__qualname__} does not learn from demonstrations")
     with registry.blaming("trainers", config.trainer_type, "its constructor"):
         if sync.size == 1:
             trainer: Trainer = kind(spec, config, seed, device)

@@ -551,7 +551,6 @@ env_settings: {env: 'gymnasium:CartPole-v1'}
                 "4:52: behaviors.A.reward_signals.gail",
                 "4:74: behaviors.A.reward_signals.rnd",
                 "5:5: behaviors.A.self_play",
-                "6:5: behaviors.A.behavioral_cloning",
                 "7:16: behaviors.A.init_path",
             ],
         ),

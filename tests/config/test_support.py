@@ -26,7 +26,7 @@ CARTPOLE = {"env_settings.env": "gymnasium:CartPole-v1"}
 # What keeps each file of ML-Agents from starting in an environment: path and line.
 EXPECTED = {
     "imitation/Hallway": [("reward_signals.gail", 25)],
-    "imitation/PushBlock": [("reward_signals.gail", 22), ("behavioral_cloning", 38)],
+    "imitation/PushBlock": [("reward_signals.gail", 22)],
     "poca/PushBlockCollab": [("trainer_type", 3)],
     "poca/SoccerTwos": [("trainer_type", 3), ("self_play", 26)],
     "ppo/PyramidsRND": [("reward_signals.rnd", 22)],

@@ -12,6 +12,7 @@ from rl_tui.engine.learning.acting.distributions import (
     ACTION_LIMIT,
     MAX_LOG_SIGMA,
     MIN_LOG_SIGMA,
+    before_bounds,
     choice_log_probs_to_act,
     choose_to_act,
     gaussian_log_probs_to_act,
@@ -86,8 +87,8 @@ class ActionSampler:
         return Choice(Actions(bounded, discrete), continuous, log_probs, memories)
 
     def before_bounds(self, bounded: Float32) -> Float32:
-        """f32[N, A]: continuous actions as training learns from them, of those of the environment in [-1, 1]."""
-        return bounded if self.is_squashed else bounded * np.float32(ACTION_LIMIT)
+        """f32[N, A]: see `before_bounds` in distributions.py."""
+        return before_bounds(bounded, self.is_squashed)
 
     def log_probs(self, head: Float32, allowed: Bool | None, continuous: Float32, discrete: Int64) -> Float32:
         """f32[N, A + K] of given actions. continuous: as `Choice.continuous` has them."""

@@ -23,6 +23,11 @@ ACTION_LIMIT = 3.0  # continuous samples are clipped to +-3 and divided by 3 on 
 MIN_LOG_SIGMA, MAX_LOG_SIGMA = -20.0, 2.0  # where the spread depends on observations
 
 
+def before_bounds(bounded: Float32, is_squashed: bool) -> Float32:
+    """f32[B, A]: continuous actions as training learns from them, of those of the environment in [-1, 1]."""
+    return bounded if is_squashed else bounded * np.float32(ACTION_LIMIT)
+
+
 class Uniform(Protocol):
     """What draws numbers from 0 to 1, 1 excluded: a generator of numpy, or CopyGenerators."""
 

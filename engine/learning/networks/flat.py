@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -66,3 +67,31 @@ class FlatParameters:
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """A copy of every parameter by name."""
         return views(self.parameters.detach().cpu().numpy().copy(), self.shapes)
+
+
+@dataclass(slots=True)
+class FlatPart:
+    """Adjacent parameters of a module, and their gradient. They share memory with those of the module.
+
+    shapes: by their own names.
+    """
+
+    parameters: Tensor
+    gradient: Tensor
+    shapes: Shapes
+
+    @staticmethod
+    def of(parameters: Array, gradient: Array, shapes: Shapes, prefix: str = "") -> FlatPart:
+        """Those of flat arrays whose names begin with `prefix`."""
+        names = list(shapes)
+        found = [index for index, name in enumerate(names) if name.startswith(prefix)]
+        first, end = found[0], found[-1] + 1
+        assert len(found) == end - first, f"the parameters of {prefix} are not adjacent"
+        sizes = [math.prod(shape) for shape in shapes.values()]
+        part = slice(sum(sizes[:first]), sum(sizes[:end]))
+        own = {name.removeprefix(prefix): shapes[name] for name in names[first:end]}
+        return FlatPart(torch.as_tensor(parameters)[part], torch.as_tensor(gradient)[part], own)
+
+    def place(self, array: np.ndarray[Any, Any]) -> Tensor:
+        """A tensor on their device, numbers that are not whole in their precision."""
+        return placed(array, self.parameters.device, self.parameters.dtype)

@@ -24,7 +24,7 @@ from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.group_mates import Mates
 from rl_tui.engine.learning.large_observations import largest_observation
 from rl_tui.engine.learning.loss_inputs import CustomLoss
-from rl_tui.engine.learning.networks.flat import views
+from rl_tui.engine.learning.networks.flat import FlatPart, views
 from rl_tui.engine.learning.on_policy import added_terms
 from rl_tui.engine.learning.on_policy.actor_critic import ActorCritic, Outputs, make_actor_critic
 from rl_tui.engine.learning.on_policy.added_terms import AddedTerm
@@ -79,6 +79,10 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         rows_per_call = max(hyper.batch_size, ROWS_OF_VECTORS if self._layout.has_only_vectors else 1)
         self._estimator = ValueEstimator(self._critic, memory, rows_per_call, self._has_shared_critic)
         self._agents = AgentState.empty(memory.memory_size if memory else 0, np.float32)
+        if (cloning := config.behavioral_cloning) is not None:
+            network = self._network
+            of_actor = FlatPart.of(network.parameters, network.gradient, network.shapes, "actor.")
+            self._cloning = self._make_cloning(cloning, network.networks.actor, of_actor, hyper.batch_size, seed)
         self._rollout = RolloutBuffer()
         self._updated_at = 0  # step
         if (streams := self._streams).learn:
@@ -187,6 +191,7 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
             by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
             terms = means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
             self._require_finite(terms, prepared, step)
+            cloning = self._clone(self._hyper.learning_rate, step, should_continue)
             reported = self._streams.metrics()
         self._agents = prepared.agents
         self.num_updates += 1
@@ -195,6 +200,7 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
             "Policy/Learning Rate": learning_rate,
             **self._reported(coefficients),
             **self._streams.named(prepared.mean_values.tolist(), "Value Estimate"),
+            **cloning,
             **reported,
             **returns,
         }
@@ -205,7 +211,12 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         before, signals = self._step.snapshot(), self._streams.snapshot()
         overflow_is_reported = np.errstate(over="ignore", invalid="ignore")
         try:
-            with overflow_is_reported, self._undoing_statistics(), self._sync.together(KEPT):
+            with (
+                overflow_is_reported,
+                self._undoing_statistics(),
+                self._undoing_cloning(),
+                self._sync.together(KEPT),
+            ):
                 yield
         except BaseException:
             self._step.restore(before)

@@ -22,6 +22,7 @@ from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.large_observations import largest_observation
 from rl_tui.engine.learning.networks.critics import StateCritic
+from rl_tui.engine.learning.networks.flat import FlatPart
 from rl_tui.engine.learning.optimization import AdamState, GradientStep
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
 from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
@@ -74,6 +75,10 @@ class SACTrainer(ActorTrainer[SACSettings]):
             name: GradientStep(flat, hyper.adam_epsilon, hyper.max_grad_norm)
             for name, flat in self._parameters.trained().items()
         }
+        if (cloning := config.behavioral_cloning) is not None:
+            flat = self._parameters.actor
+            of_actor = FlatPart.of(flat.parameters, flat.gradient, flat.shapes)
+            self._cloning = self._make_cloning(cloning, self._networks.actor, of_actor, hyper.batch_size, seed)
         reevaluate = self._streams.reevaluate if self._streams.are_reevaluated else None
         self._replay = ReplayBuffer(self._replay_layout(), reevaluate)
         self._critic_memory = self._make_critic_memory()
@@ -171,7 +176,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
         rest. Several ranks draw their parts of a mini-batch, each from its own replay buffer; see Sync. Raises
         NonFiniteError; the mini-batches before it are learned, except by reward signals, and everything is finite.
         """
-        terms, rows, signals = [], [], self._streams.snapshot()
+        terms, rows, cloning, signals = [], [], list[Metrics](), self._streams.snapshot()
         overflow_is_found_in_gradients = np.errstate(over="ignore", invalid="ignore")
         try:
             with overflow_is_found_in_gradients, self._sync.together("what was learned before is kept"):
@@ -184,6 +189,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
                     terms.append(self._learn(minibatch, learning_rate, step))
                     rows.append(0 if minibatch is None else minibatch.num_rows)
                     self._due_steps -= self._hyper.steps_per_update
+                    cloning.append(self._clone(self._hyper.learning_rate, step, should_continue))
                     if not self._sync.all(should_continue()):
                         break
                 else:
@@ -194,7 +200,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
             self._streams.restore(signals)
             raise
         self.num_updates += 1
-        return {**self._metrics(means), "Policy/Learning Rate": learning_rate, **reported, **returns}
+        return {**self._metrics(means), "Policy/Learning Rate": learning_rate, **_means(cloning), **reported, **returns}
 
     def _update_signals(self, should_continue: Callable[[], bool]) -> None:
         """Let reward signals learn from one mini-batch per `reward_signal_steps_per_update` new steps."""
@@ -361,6 +367,12 @@ def _terms(losses: SoftLosses) -> list[Array]:
     """Metrics of a mini-batch, f32[] each, in the order in which `_metrics` reads them."""
     value = 0 * losses.policy if losses.value is None else losses.value
     return [losses.policy, value, losses.entropy, *losses.q, *losses.values, *losses.alpha]
+
+
+def _means(reported: Sequence[Metrics]) -> Metrics:
+    """Of metrics that are all reported alike."""
+    tags = reported[0] if reported else ()
+    return {tag: math.fsum(each[tag] for each in reported) / len(reported) for tag in tags}
 
 
 def _update_priorities(replay: ReplayBuffer, step: TrainStep) -> None:

@@ -1,0 +1,1 @@
+"""Learning from demonstrations to act as they do."""
