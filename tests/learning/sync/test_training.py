@@ -38,13 +38,16 @@ CASES = {
     "ppo with a signal that learns": Case(
         "ppo", CONTINUOUS, (2, 1), 3, has_learned_signal=True, hyperparameters={"batch_size": 6}
     ),
+    "ppo with demonstrations": Case("ppo", HYBRID, (4, 2), clones=True),
+    "ppo with memory, demonstrations for some ranks": Case("ppo", CONTINUOUS, (3, 2, 1), network=MEMORY, clones=True),
+    "sac with demonstrations": Case("sac", HYBRID, (2, 1), 4, hyperparameters={"steps_per_update": 10}, clones=True),
     "sac": Case("sac", CONTINUOUS, (4, 2), 4, 40, hyperparameters={"buffer_init_steps": 90}),
     "sac with priorities": Case(
         "sac", DISCRETE, (2, 1, 1), 4, hyperparameters={"prioritized_replay": {}, "steps_per_update": 10}
     ),
     "sac with memory": Case("sac", CONTINUOUS, (2, 1), 4, 10, network=MEMORY, hyperparameters={"steps_per_update": 10}),
 }
-QUICK = ("ppo", "ppo with a custom loss", "sac")
+QUICK = ("ppo", "ppo with demonstrations", "ppo with a custom loss", "sac")
 
 
 @pytest.mark.parametrize(

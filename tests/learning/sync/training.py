@@ -17,6 +17,7 @@ from torch import Tensor
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.experience import join_by_agent
+from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.loss_inputs import LossInputs
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.on_policy import trainer as on_policy_trainer
@@ -31,6 +32,7 @@ from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
+from tests.learning.cloning.demonstrations import random_demonstrations
 from tests.learning.rollouts import Simulation
 from tests.learning.sync.signals import SharedSettings
 
@@ -40,6 +42,7 @@ VECTORS = ObservationSpec("speed", (3,)), ObservationSpec("place", (4,))
 CONTINUOUS, DISCRETE, HYBRID = ActionSpec(2), ActionSpec(0, (3, 2)), ActionSpec(2, (3, 2))
 MEMORY = {"memory": {"sequence_length": 4, "memory_size": 8}}
 HORIZON = 4
+DEMO = "walks.demo"
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Case:
     network: Mapping[str, Any] = field(default_factory=dict)
     has_learned_signal: bool = False
     has_custom_loss: bool = False
+    clones: bool = False  # also learns from demonstrations
     is_in_torch: bool = False  # PPO where vectors would be left to numpy
 
     @property
@@ -83,6 +87,7 @@ class Case:
                 "network_settings": {"hidden_units": 8, "num_layers": 1, "normalize": True} | dict(self.network),
                 "normalize_reward": True,
                 "reward_signals": signals,
+                "behavioral_cloning": {"demo_path": DEMO, "batch_size": 7, "num_epoch": 1} if self.clones else None,
                 "time_horizon": HORIZON,
                 "max_steps": 10**6,
             }
@@ -95,6 +100,11 @@ class Case:
         for update in range(self.updates):
             steps = self.steps if update else max(self.steps, self.first_steps)
             yield [numbered(_run(simulation, steps), rank) for _ in range(2)]
+
+
+def demonstrations(case: Case) -> dict[str, Demonstrations]:
+    """The same on all ranks."""
+    return {DEMO: random_demonstrations(case.spec, [9, 5, 8])}
 
 
 def penalty(inputs: LossInputs) -> Tensor:
@@ -129,6 +139,7 @@ def train(sync: Sync, case: Case) -> Trained:
         trainer = make_trainer(case.spec, case.settings, SEED, CPU, sync)
     if case.has_custom_loss:
         trainer.on_loss(penalty)
+    trainer.use_demonstrations(demonstrations(case))
     return trained(trainer, case, case.blocks(sync.rank), later=10000 * sync.rank)
 
 
@@ -185,11 +196,13 @@ def train_alone(case: Case) -> Trained:
     if case.trainer == "sac":
         with in_double(case):
             sac = SACOfAllRanks(case)
+        sac.use_demonstrations(demonstrations(case))
         return trained(sac, case, map(sac.noted, by_rank))
     with in_double(case):
         ppo = PPOTrainer(case.spec, case.settings, SEED, CPU)
     if case.has_custom_loss:
         ppo.on_loss(penalty)
+    ppo.use_demonstrations(demonstrations(case))
     splitter = SplitAsRanks(size)
     with patch.object(on_policy_trainer, "split_rows", splitter):
         return trained(ppo, case, map(splitter.noted, by_rank))
