@@ -29,6 +29,16 @@ class RewardSignalSettings(ChangeableSettings):
     strength: float = 1.0
     network_settings: NetworkSettings = Field(default_factory=NetworkSettings)
 
+    @property
+    def masks_terminal(self) -> bool:
+        """Whether nothing follows the end of an episode for this stream."""
+        return not self.ignores_dones
+
+    @property
+    def demonstration_path(self) -> str | None:
+        """The demonstrations that it learns from, a file or a folder; None without any."""
+        return None
+
     @field_validator("network_settings")
     @classmethod
     def _drop_memory(cls, network: NetworkSettings) -> NetworkSettings:

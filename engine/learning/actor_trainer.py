@@ -110,6 +110,7 @@ class ActorTrainer(Trainer, Generic[H]):
 
     def use_demonstrations(self, demonstrations: Mapping[str, Demonstrations]) -> None:
         """See Trainer."""
+        self._streams.use_demonstrations(demonstrations)
         if self._config.behavioral_cloning is None:
             return
         if self._cloning is None:

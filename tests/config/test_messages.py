@@ -547,9 +547,6 @@ env_settings: {env: 'gymnasium:CartPole-v1'}
 """,
             [
                 "3:19: behaviors.A.trainer_type",
-                "4:37: behaviors.A.reward_signals.curiosity",
-                "4:52: behaviors.A.reward_signals.gail",
-                "4:74: behaviors.A.reward_signals.rnd",
                 "5:5: behaviors.A.self_play",
                 "7:16: behaviors.A.init_path",
             ],

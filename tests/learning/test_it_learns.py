@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import torch
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.loading import load_config
+from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.sampling.collector import Collector
@@ -26,15 +28,21 @@ TOY_STEPS, MEMORY_STEPS, CART_POLE_STEPS = 2500, 5000, 100_000
 
 
 def train(
-    environments: list[Environment], config: BehaviorConfig, max_steps: int, seed: int, device: torch.device
+    environments: list[Environment],
+    config: BehaviorConfig,
+    max_steps: int,
+    seed: int,
+    device: torch.device,
+    demonstrations: Mapping[str, Demonstrations] = {},
 ) -> Trainer:
-    """Collect and update in turn until so many steps are learned from."""
+    """Collect and update in turn until so many steps are learned from. demonstrations: by path."""
     (behavior,) = environments[0].specs
     pool = SerialPool("test", lambda first, count: environments, len(environments))
     pool.start()
     try:
         kind = registry.implementation("trainers", config.trainer_type)
         trainer: Trainer = kind(pool.specs[behavior], config, seed, device)
+        trainer.use_demonstrations(demonstrations)
         collector = Collector(pool, {behavior: trainer.make_policy(seed)}, {behavior: trainer.time_horizon})
         pool.reset(seed)
         step = 0

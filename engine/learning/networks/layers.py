@@ -75,10 +75,11 @@ class Layers(nn.Module):
             self.biases.append(nn.Parameter(torch.zeros(outputs if twins is None else (twins, outputs))))
         pairs = zip(self.weights, self.biases, strict=True)
         self._in_order = [parameter for pair in pairs for parameter in pair]  # ParameterList is slow to index
+        self.is_one_node = True
 
     def forward(self, inputs: Tensor) -> Tensor:
         """f32[B, O] of f32[B, I], or f32[T, B, O] of f32[B, I] or f32[T, B, I]."""
-        if not torch.is_grad_enabled():
+        if not (self.is_one_node and torch.is_grad_enabled()):
             return self._plain(inputs)
         result: Tensor = _Stack.apply(inputs, self.activation, self.ends_linear, *self._in_order)  # type: ignore[no-untyped-call]  # torch's signature
         return result
@@ -132,6 +133,13 @@ class _Stack(torch.autograd.Function):
                 gradient, is_ours = gradient @ parameters[2 * index], True
         inputs = gradient if ctx.needs_input_grad[0] else None  # autograd sums over twins with the same rows
         return inputs, None, None, *gradients
+
+
+def make_twice_differentiable(module: nn.Module) -> None:
+    """From now on, gradients of the module can be differentiated, too: its layers are separate nodes of autograd."""
+    for part in module.modules():
+        if isinstance(part, Layers):
+            part.is_one_node = False
 
 
 def _affine(hidden: Tensor, weights: Tensor, bias: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
+from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import BehaviorSpec, Float32, State, Trajectories
@@ -57,6 +58,10 @@ class RewardSignal:
 
     def evaluate_transitions(self, transitions: Transitions) -> Float32:
         """f32[B]: the rewards of these steps as of now. Changes nothing."""
+        raise NotImplementedError
+
+    def use_demonstrations(self, demonstrations: Demonstrations) -> None:
+        """Learn from these, too. Called once, before the first update, if the settings have a `demonstration_path`."""
         raise NotImplementedError
 
     def update(self, transitions: Transitions) -> Numbers:

@@ -1,4 +1,7 @@
-"""What all reward signals with a network of their own have in common.  Shapes: N rows of a block, B steps."""
+"""What all reward signals with a network of their own have in common.
+
+Shapes: N rows of a block, B steps, C columns of an action.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
+from rl_tui.engine.learning.distributions import one_hot
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.flat import FlatParameters
 from rl_tui.engine.learning.networks.normalizer import Normalizer
@@ -75,6 +79,11 @@ class LearnedSignal(RewardSignal, ABC, Generic[S, N]):
     def features(self, observations: Observations) -> Features:
         """Normalized where that is done, on the network's device; images stay unscaled."""
         return tuple(map(self._trained.place, self.layout.split(observations, self._normalizer)))
+
+    def actions(self, transitions: Transitions) -> Tensor:
+        """f32[B, C] on the network's device: continuous actions, then a 1 for the choice of each branch among zeros."""
+        chosen = one_hot(transitions.discrete_actions, self.context.spec.actions.branches)
+        return self._trained.place(np.concatenate([transitions.continuous_actions, chosen], 1))
 
     @property
     def num_parameters(self) -> int:

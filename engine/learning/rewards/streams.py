@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.reward_signals import KIND, RewardSignalSettings, changeable_name
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.agent_state import AgentState
+from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.installed_plugin import checked
 from rl_tui.engine.learning.rewards.base import Numbers, RewardContext, RewardSignal
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
@@ -123,7 +124,7 @@ class RewardStreams:
         self._reevaluated = [i for i, stream in enumerate(self._streams) if stream.settings.is_reevaluated]
         self._reported: list[Numbers] = []  # by each signal that learns, for each mini-batch
         self.gammas: Float32 = np.array([stream.settings.gamma for stream in self._streams], np.float32)
-        self.masks_terminal: Bool = np.array([not stream.settings.ignores_dones for stream in self._streams], np.bool_)
+        self.masks_terminal: Bool = np.array([stream.settings.masks_terminal for stream in self._streams], np.bool_)
         self._sums = EpisodeSums(len(self._streams))
 
     def __len__(self) -> int:
@@ -152,6 +153,12 @@ class RewardStreams:
         """Change one of these from the next update on. Raises ConfigError for a wrong value, PluginError."""
         (stream,) = (stream for stream in self._streams if name in stream.changeable_values())
         stream.set_value(name, value)
+
+    def use_demonstrations(self, demonstrations: Mapping[str, Demonstrations]) -> None:
+        """Give each signal those that it learns from, by their paths. Raises PluginError."""
+        for stream in self._streams:
+            if (path := stream.settings.demonstration_path) is not None:
+                stream.signal.use_demonstrations(demonstrations[path])
 
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N, S], each stream multiplied by its strength. Raises NonFiniteError, PluginError."""
@@ -264,8 +271,13 @@ def _lacking(kind: type[RewardSignal], settings: RewardSignalSettings) -> str:
         return ", ".join(f"`{method}`" for method in sorted(missing))
     if settings.learns != (kind.update is not base.update):
         return "`update` if and only if `learns` of its settings is True"
-    if settings.changeable and kind.change_settings is base.change_settings:
-        return "`change_settings`, since `changeable` of its settings has something"
+    needed = {
+        "change_settings": ("`changeable` of its settings has something", bool(settings.changeable)),
+        "use_demonstrations": ("its settings have a `demonstration_path`", settings.demonstration_path is not None),
+    }
+    for method, (reason, is_needed) in needed.items():
+        if is_needed and getattr(kind, method) is getattr(base, method):
+            return f"`{method}`, since {reason}"
     if kind.evaluate_transitions is not base.evaluate_transitions:
         return ""
     if settings.is_reevaluated:

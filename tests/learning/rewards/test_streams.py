@@ -29,6 +29,7 @@ def streams(monkeypatch: pytest.MonkeyPatch) -> RewardStreams:
     monkeypatch.setattr(CuriositySettings, "implementation", f"{__name__}:OnePerStep")
     monkeypatch.setattr(CuriositySettings, "learns", False)
     monkeypatch.setattr(CuriositySettings, "changeable", ())
+    monkeypatch.setattr(CuriositySettings, "is_reevaluated", False)
     signals = {"extrinsic": {"strength": 2.0}, "curiosity": {"strength": 0.5}}
     return RewardStreams(SPEC, BehaviorConfig.model_validate({"reward_signals": signals}), 0, torch.device("cpu"))
 

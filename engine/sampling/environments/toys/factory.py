@@ -16,6 +16,7 @@ from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.sampling.environments.toys.memory import Memory
 from rl_tui.engine.sampling.environments.toys.moves import ActionKind
 from rl_tui.engine.sampling.environments.toys.one_step import OneStep
+from rl_tui.engine.sampling.environments.toys.rooms import Rooms
 
 Make: TypeAlias = Callable[..., Environment]  # behavior, num_agents and the task's own arguments
 
@@ -84,6 +85,7 @@ TASKS: Mapping[str, Task] = {
     "pixels": _one_step(Pixels, size=Argument(range(8, 257))),
     "memory": Task(Memory, {"actions": _ACTIONS, "delay": Argument(range(1, 1001))}),
     "catch": Task(Catch, {"actions": _ACTIONS, "cell_pixels": Argument(range(1, 22))}),
+    "rooms": Task(Rooms, {"rooms": Argument(range(2, 33))}),
     "cart-pole-positions": Task(_make_cart_pole, {"render_mode": _RENDER_MODE}),
     "frames": Task(_make_frames, {"size": Argument(range(1, 257)), "render_mode": _RENDER_MODE}),
 }
