@@ -2,7 +2,7 @@
 
 The AgentInfos of a behavior differ in few bytes: a layout says which, and which must be equal for another one to have
 the same fields at the same places. What is rare has no layout, and is left to protobuf: fields that come twice, in an
-unusual encoding or are unknown, numbers of more than four bytes, compressed images.
+unusual encoding or are unknown, flags and lengths of more than four bytes, compressed images.
 
 Shapes: N agents with AgentInfos of B bytes.
 """
@@ -20,6 +20,8 @@ from rl_tui.engine.specs import Bool, Float32, Int64
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Span: TypeAlias = tuple[int, int]
+
+_MOST_BYTES = 10  # of a number: protobuf writes as many for one below zero, as old packages have them for ids
 
 _EQUAL, _CONTINUED, _ANY = 0xFF, 0x80, 0x00  # which bits of a byte must be equal: all, whether a number goes on, none
 
@@ -59,9 +61,9 @@ class Layout:
         return None if span is None else floats_at(rows, span)[:, 0]
 
     def numbers(self, rows: Bytes, name: str) -> Int64 | None:
-        """i64[N] of a field; None if it is left out."""
+        """i64[N] of a field, in the 32 bits that it is declared with; None if it is left out."""
         span = self.fields.get(name)
-        return None if span is None else join_varints(rows[:, slice(*span)])
+        return None if span is None else join_varints(rows[:, slice(*span)]).astype(np.int32).astype(np.int64)
 
     def mask(self, rows: Bytes) -> Bool | None:
         """bool[N, ...], True = forbidden; None if it is left out."""
@@ -111,7 +113,7 @@ class _Walk:
         if tag in _FLAGS:
             return self._keep(_FLAGS[tag], (begin, self._end_of_number(begin)), _EQUAL)
         if tag in _NUMBERS:
-            return self._keep(_NUMBERS[tag], (begin, self._end_of_number(begin)), _CONTINUED)
+            return self._keep(_NUMBERS[tag], (begin, self._end_of_number(begin, _MOST_BYTES)), _CONTINUED)
         if tag == _MASK:
             span = self._span(begin, len(self.data))
             if max(self.data[slice(*span)], default=0) > 127:
@@ -169,8 +171,8 @@ class _Walk:
             raise _NoLayoutError
         return first, first + length
 
-    def _end_of_number(self, begin: int) -> int:
-        number, end = read_varint(self.data, begin, len(self.data))
+    def _end_of_number(self, begin: int, most: int = 4) -> int:
+        number, end = read_varint(self.data, begin, len(self.data), most)
         if number < 0:
             raise _NoLayoutError
         return end

@@ -21,10 +21,10 @@ def write_varint(number: int) -> bytes:
     return bytes(written)
 
 
-def read_varint(data: bytes, position: int, end: int) -> tuple[int, int]:
-    """A number of at most four bytes and the position after it; (-1, position) for any other."""
+def read_varint(data: bytes, position: int, end: int, most: int = 4) -> tuple[int, int]:
+    """A number of at most so many bytes and the position after it; (-1, position) for any other."""
     number = shift = 0
-    for at in range(position, min(position + 4, end)):
+    for at in range(position, min(position + most, end)):
         byte = data[at]
         number |= (byte & 127) << shift
         if byte < 128:
@@ -34,7 +34,7 @@ def read_varint(data: bytes, position: int, end: int) -> tuple[int, int]:
 
 
 def join_varints(columns: NDArray[np.uint8]) -> Int64:
-    """i64[N] of u8[N, B], all numbers being of B <= 4 bytes."""
+    """i64[N] of u8[N, B], all numbers being of B <= 10 bytes, of which ten are a number below zero."""
     numbers = (columns[:, 0] & 127).astype(np.int64)
     for byte in range(1, columns.shape[1]):
         numbers |= (columns[:, byte] & 127).astype(np.int64) << 7 * byte

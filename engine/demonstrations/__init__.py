@@ -1,0 +1,1 @@
+"""Recorded episodes to imitate: read from .demo files, and written to them."""

@@ -1,0 +1,49 @@
+"""Steps from records: what an agent saw and did, what followed, and where its episodes are.
+
+A record holds the observation, the action that was taken then, and the reward since the record before. Step i is the
+observation and the action of record i with the reward, the observation and the end of record i + 1. A record at the end
+of an episode has no action of its own (it repeats the last one), and is no step; nor is a record after which nothing of
+the same agent follows.
+
+Shapes: N records, S steps, E episodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_tui.engine.demonstrations.record_columns import RecordColumns
+from rl_tui.engine.specs import CUT, TERMINATED, TRUNCATED, Float32, Int64
+
+
+@dataclass(frozen=True, slots=True)
+class PairedSteps:
+    """records: i64[S], the record of each step, whose successor is what followed. rewards: f32[S]. endings: i8[S] of
+    Ending. episodes: i64[E, 2], the first step of each and the one after its last."""
+
+    records: Int64
+    rewards: Float32
+    endings: NDArray[np.int8]
+    episodes: Int64
+
+
+def pair(columns: RecordColumns, first_records: Int64) -> PairedSteps:
+    """The steps of all records. first_records: of each file; nothing is paired across files."""
+    if not columns.num_records:
+        return PairedSteps(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int8), np.empty((0, 2), int))
+    is_followed = np.zeros(columns.num_records, np.bool_)
+    is_followed[:-1] = columns.ids[1:] == columns.ids[:-1]
+    is_followed[first_records[first_records > 0] - 1] = False
+    is_step = is_followed & ~columns.is_done
+    records = np.flatnonzero(is_step).astype(np.int64)
+    after = records + 1
+    ends = np.where(columns.is_interrupted[after], TRUNCATED, TERMINATED)
+    endings = np.where(columns.is_done[after], ends, CUT)
+    begins_episode = np.ones(len(records), np.bool_)
+    begins_episode[1:] = records[1:] != after[:-1]
+    firsts = np.flatnonzero(begins_episode)
+    episodes = np.stack([firsts, np.append(firsts[1:], len(records))], axis=1)[: len(firsts)]
+    return PairedSteps(records, columns.rewards[after], endings, episodes.astype(np.int64))
