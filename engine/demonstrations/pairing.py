@@ -31,9 +31,7 @@ class PairedSteps:
 
 
 def pair(columns: RecordColumns, first_records: Int64) -> PairedSteps:
-    """The steps of all records. first_records: of each file; nothing is paired across files."""
-    if not columns.num_records:
-        return PairedSteps(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int8), np.empty((0, 2), int))
+    """The steps of all records, at least one. first_records: of each file; nothing is paired across files."""
     is_followed = np.zeros(columns.num_records, np.bool_)
     is_followed[:-1] = columns.ids[1:] == columns.ids[:-1]
     is_followed[first_records[first_records > 0] - 1] = False
@@ -42,8 +40,7 @@ def pair(columns: RecordColumns, first_records: Int64) -> PairedSteps:
     after = records + 1
     ends = np.where(columns.is_interrupted[after], TRUNCATED, TERMINATED)
     endings = np.where(columns.is_done[after], ends, CUT)
-    begins_episode = np.ones(len(records), np.bool_)
-    begins_episode[1:] = records[1:] != after[:-1]
-    firsts = np.flatnonzero(begins_episode)
-    episodes = np.stack([firsts, np.append(firsts[1:], len(records))], axis=1)[: len(firsts)]
-    return PairedSteps(records, columns.rewards[after], endings, episodes.astype(np.int64))
+    continues = records[1:] == after[:-1]
+    edges = np.flatnonzero(np.concatenate([[True], ~continues, [True]])) if len(records) else np.empty(0, np.int64)
+    episodes = np.stack([edges[:-1], edges[1:]], axis=1).astype(np.int64)
+    return PairedSteps(records, columns.rewards[after], endings, episodes)

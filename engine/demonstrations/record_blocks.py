@@ -38,7 +38,7 @@ def blocks_of(descriptor: int, begin: int, num_records: int, block_bytes: int) -
     size = os.fstat(descriptor).st_size
     position, num_read = begin, 0
     while position < size and (not num_records or num_read < num_records):
-        content = os.pread(descriptor, block_bytes, position)
+        content = os.pread(descriptor, max(block_bytes, _MOST_LENGTH_BYTES), position)
         block = _complete(content, position, num_records - num_read if num_records else len(content))
         if not len(block.begins):
             content = os.pread(descriptor, _length_of_first(content, position, size), position)

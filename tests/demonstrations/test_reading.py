@@ -1,0 +1,262 @@
+"""What is read from files of every form, and how steps are paired."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rl_tui.engine.demonstrations import demonstration_file
+from rl_tui.engine.demonstrations.file_writer import Episode
+from rl_tui.engine.demonstrations.opening import open_demonstrations
+from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
+from rl_tui.engine.errors import DemonstrationError
+from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import PNG, AgentInfoProto, ObservationProto
+from rl_tui.engine.specs import CUT, TERMINATED, TRUNCATED, BehaviorSpec, Ending
+from tests.demonstrations.raw_files import brain, info, old_brain, raw_file, record
+from tests.demonstrations.recordings import CHOICES, EVERY_KIND, IMAGES, VECTORS, episode, episodes, write
+from tests.unity_player.images import png
+
+LENGTHS = [(5, Ending.TERMINATED), (3, Ending.TRUNCATED), (1, Ending.TERMINATED), (4, Ending.CUT)]
+
+
+def require_equal(opened: RecordedDemonstrations, recorded: list[Episode]) -> None:
+    """The steps are those of the episodes, whichever rows are asked for."""
+    lengths = [len(each.rewards) for each in recorded]
+    ends = np.cumsum(lengths)
+    assert opened.num_steps == sum(lengths)
+    assert opened.episodes.tolist() == [[end - length, end] for end, length in zip(ends, lengths, strict=True)]
+    assert opened.endings[ends - 1].tolist() == [each.ending for each in recorded]
+    assert np.count_nonzero(opened.endings) == sum(each.ending != CUT for each in recorded)
+    np.testing.assert_array_equal(opened.rewards, np.concatenate([each.rewards for each in recorded]))
+    chance = np.random.default_rng(3)
+    for rows in (np.arange(opened.num_steps), chance.integers(0, opened.num_steps, 40), np.empty(0, np.int64)):
+        steps = opened.transitions(rows)
+        for index, one in enumerate(opened.spec.observations):
+            columns = [each.observations[index] for each in recorded]
+            before = np.concatenate([column[:-1] for column in columns])[rows]
+            after = np.concatenate([column[1:] for column in columns])[rows]
+            assert steps.observations[index].dtype == one.dtype
+            np.testing.assert_array_equal(steps.observations[index], before)
+            np.testing.assert_array_equal(steps.next_observations[index], after)
+        continuous = np.concatenate([each.continuous for each in recorded])[rows]
+        np.testing.assert_array_equal(steps.continuous_actions, continuous)
+        np.testing.assert_array_equal(steps.discrete_actions, np.concatenate([e.discrete for e in recorded])[rows])
+        np.testing.assert_array_equal(steps.endings, opened.endings[rows])
+
+
+@pytest.mark.parametrize("keep_bytes", [0, 2**29], ids=["decoded each time", "kept"])
+@pytest.mark.parametrize("spec", [EVERY_KIND, VECTORS, CHOICES, IMAGES], ids=lambda spec: spec.name)
+def test_what_was_written_is_read(tmp_path: Path, spec: BehaviorSpec, keep_bytes: int) -> None:
+    recorded = episodes(spec, LENGTHS)
+    opened = open_demonstrations(write(tmp_path / "walk.demo", spec, recorded), keep_bytes=keep_bytes)
+    assert opened.spec == spec
+    require_equal(opened, recorded)
+
+
+def test_masks_are_read_and_allow_what_was_chosen(tmp_path: Path) -> None:
+    recorded = [episode(CHOICES, 6, Ending.TERMINATED, 1, has_mask=True), episode(CHOICES, 2, Ending.TERMINATED, 2)]
+    opened = open_demonstrations(write(tmp_path / "walk.demo", CHOICES, recorded))
+    mask = opened.transitions(np.arange(8)).action_mask
+    assert mask is not None
+    np.testing.assert_array_equal(mask[:6], recorded[0].action_mask)
+    assert mask[6:].all()
+
+
+def test_choice_that_the_mask_forbids_was_taken_all_the_same(tmp_path: Path) -> None:
+    """Unity asks no mask when a person plays."""
+    forbidden = [True, True, False]
+    records = [record(info([0.0], action_mask=forbidden), discrete_actions=[1]), record(info([1.0]))]
+    opened = open_demonstrations(raw_file(tmp_path / "a.demo", brain(0, [3]), records))
+    mask = opened.transitions(np.arange(1)).action_mask
+    assert mask is not None
+    assert mask.tolist() == [[False, True, True]]
+
+
+def test_mask_of_another_size_allows_everything(tmp_path: Path) -> None:
+    records = [record(info([0.0], action_mask=[True]), discrete_actions=[1]), record(info([1.0]))]
+    opened = open_demonstrations(raw_file(tmp_path / "a.demo", brain(0, [3]), records))
+    assert opened.transitions(np.arange(1)).action_mask is None
+
+
+def test_many_blocks_are_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = episodes(EVERY_KIND, [(7, Ending.TERMINATED)] * 5)
+    path = write(tmp_path / "walk.demo", EVERY_KIND, recorded)
+    for block_bytes in (1, 50, 7000, 20_000):  # the first are smaller than a record
+        monkeypatch.setattr(demonstration_file, "_BLOCK_BYTES", block_bytes)
+        require_equal(open_demonstrations(path, keep_bytes=0), recorded)
+
+
+def test_end_of_an_episode_is_not_paired_with_the_beginning_of_the_next(tmp_path: Path) -> None:
+    """ML-Agents makes a step of records 1 and 2, and of 3 and 4."""
+    rewards_and_ends = [(0.0, {}), (1.0, {"done": True}), (5.0, {}), (2.0, {}), (3.0, {"done": True}), (0.0, {})]
+    records = [
+        record(info([float(number)], reward=reward, id=7, **end), continuous_actions=[number / 10])
+        for number, (reward, end) in enumerate(rewards_and_ends)
+    ]
+    opened = open_demonstrations(raw_file(tmp_path / "a.demo", brain(1), records))
+    steps = opened.transitions(np.arange(opened.num_steps))
+    assert steps.observations[0].ravel().tolist() == [0, 2, 3]
+    assert steps.next_observations[0].ravel().tolist() == [1, 3, 4]
+    np.testing.assert_allclose(steps.continuous_actions.ravel(), [0.0, 0.2, 0.3])
+    assert opened.rewards.tolist() == [1, 2, 3]
+    assert steps.endings.tolist() == [TERMINATED, CUT, TERMINATED]
+    assert opened.episodes.tolist() == [[0, 1], [1, 3]]
+
+
+def test_record_after_which_another_agent_follows_is_no_step(tmp_path: Path) -> None:
+    ids = [1, 1, 2, 2, 2, 1]
+    records = [record(info([float(n)], id=agent), continuous_actions=[0.5]) for n, agent in enumerate(ids)]
+    opened = open_demonstrations(raw_file(tmp_path / "a.demo", brain(1), records))
+    steps = opened.transitions(np.arange(opened.num_steps))
+    assert steps.observations[0].ravel().tolist() == [0, 2, 3]
+    assert opened.episodes.tolist() == [[0, 1], [1, 3]]
+    assert steps.endings.tolist() == [CUT] * 3
+    assert opened.agent_ids.tolist() == [1, 2, 2]
+
+
+def test_only_an_end_by_the_step_limit_is_truncated(tmp_path: Path) -> None:
+    ends = [{}, {"done": True, "max_step_reached": True}, {"max_step_reached": True}, {}, {"done": True}]
+    records = [record(info([1.0], **end), continuous_actions=[0.5]) for end in ends]
+    opened = open_demonstrations(raw_file(tmp_path / "a.demo", brain(1), records))
+    assert opened.endings.tolist() == [TRUNCATED, CUT, TERMINATED]
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_both_versions_of_the_format_and_its_deprecated_actions_are_read(tmp_path: Path, version: int) -> None:
+    numbers = [record(info([1.0]), vector_actions_deprecated=[0.25, -3.0]), record(info([2.0]))]
+    path = raw_file(tmp_path / "a.demo", old_brain(2, is_continuous=True), numbers, version=version)
+    steps = open_demonstrations(path).transitions(np.arange(1))
+    assert steps.continuous_actions.tolist() == [[0.25, -3.0]]
+    choices = [record(info([1.0]), vector_actions_deprecated=[2.0, 1.0]), record(info([2.0]))]
+    path = raw_file(tmp_path / "b.demo", old_brain(3, 2, is_continuous=False), choices, version=version)
+    opened = open_demonstrations(path)
+    assert opened.spec.actions.branches == (3, 2)
+    assert opened.transitions(np.arange(1)).discrete_actions.tolist() == [[2, 1]]
+
+
+def test_records_after_the_number_that_the_file_says_are_ignored(tmp_path: Path) -> None:
+    records = [record(info([float(n)]), continuous_actions=[0.5]) for n in range(4)]
+    path = raw_file(tmp_path / "a.demo", brain(1), records, num_records=3, trailing=b"\xff" * 40)
+    assert open_demonstrations(path).num_steps == 2
+
+
+def test_recording_that_was_not_closed_is_read_to_its_end(tmp_path: Path) -> None:
+    records = [record(info([float(n)]), continuous_actions=[0.5]) for n in range(4)]
+    assert open_demonstrations(raw_file(tmp_path / "a.demo", brain(1), records, num_records=0)).num_steps == 3
+
+
+def test_files_of_a_folder_are_read_by_name_and_not_paired(tmp_path: Path) -> None:
+    parts = [episodes(VECTORS, LENGTHS, seed) for seed in (1, 10, 20)]
+    for name, recorded in zip(("a", "b", "c"), parts, strict=True):
+        write(tmp_path / f"{name}.demo", VECTORS, recorded)
+    (tmp_path / "notes.txt").write_text("not a demonstration")
+    (tmp_path / "old.demo").mkdir()
+    for keep_bytes in (0, 2**29):
+        require_equal(open_demonstrations(tmp_path, keep_bytes=keep_bytes), list(chain(*parts)))
+
+
+def test_images_are_of_the_type_that_the_behavior_observes(tmp_path: Path) -> None:
+    recorded = episodes(IMAGES, LENGTHS)
+    as_floats = replace(IMAGES, observations=tuple(replace(one, dtype="float32") for one in IMAGES.observations))
+    steps = open_demonstrations(write(tmp_path / "a.demo", IMAGES, recorded), as_floats).transitions(np.arange(5))
+    assert steps.observations[0].dtype == np.float32
+    np.testing.assert_array_equal(steps.observations[0], recorded[0].observations[0][:-1] / np.float32(255))
+    scaled = [replace(one, observations=(one.observations[0] / np.float32(255),)) for one in recorded]
+    opened = open_demonstrations(write(tmp_path / "b.demo", as_floats, scaled), IMAGES)
+    np.testing.assert_array_equal(opened.transitions(np.arange(5)).observations[0], recorded[0].observations[0][:-1])
+
+
+@pytest.mark.parametrize("properties", [[], [2, 2, 1]], ids=["without properties", "as version 2 says it"])
+def test_images_of_old_packages_have_rows_first(tmp_path: Path, properties: list[int]) -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, (2, 4, 5, 3)).astype(np.uint8)
+    shown = [
+        AgentInfoProto(
+            observations=[
+                ObservationProto(
+                    shape=[4, 5, 3], compression_type=PNG, compressed_data=png(image), dimension_properties=properties
+                ),
+                ObservationProto(shape=[0], float_data=ObservationProto.FloatData()),
+            ]
+        )
+        for image in pixels
+    ]
+    records = [record(one, vector_actions_deprecated=[1.0]) for one in shown]
+    opened = open_demonstrations(raw_file(tmp_path / "a.demo", old_brain(2, is_continuous=False), records))
+    assert [one.shape for one in opened.spec.observations] == [(4, 5, 3)]
+    steps = opened.transitions(np.arange(1))
+    np.testing.assert_array_equal(steps.observations[0][0], pixels[0])
+    np.testing.assert_array_equal(steps.next_observations[0][0], pixels[1])
+
+
+@pytest.mark.parametrize("order", ["CHW", "HWC"])
+def test_floats_of_images_are_in_the_order_of_the_package(tmp_path: Path, order: str) -> None:
+    image = np.arange(24, dtype=np.float32).reshape(2, 3, 4)  # C, H, W
+    ordered = image if order == "CHW" else image.transpose(1, 2, 0)
+    shown = ObservationProto(
+        shape=[2, 3, 4],
+        float_data=ObservationProto.FloatData(data=ordered.ravel().tolist()),
+        dimension_properties=[1, 2, 2],
+    )
+    records = [record(AgentInfoProto(observations=[shown]), continuous_actions=[0.0])] * 2
+    path = raw_file(tmp_path / "a.demo", brain(1), records)
+    steps = open_demonstrations(path, image_order=order).transitions(np.arange(1))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(steps.observations[0][0], image.transpose(1, 2, 0))
+
+
+def test_file_that_changes_while_it_is_used_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.demo", VECTORS, episodes(VECTORS, LENGTHS))
+    opened = open_demonstrations(path, keep_bytes=0)
+    path.write_bytes(path.read_bytes()[:-60])
+    with pytest.raises(DemonstrationError, match=r"a\.demo: byte 0: the file has changed since it was opened"):
+        opened.transitions(np.arange(2))
+    path.unlink()
+    with pytest.raises(DemonstrationError, match=r"a\.demo: cannot be read: No such file"):
+        opened.transitions(np.arange(2))
+
+
+def test_decoded_observations_are_read_once_where_they_may_stay(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.demo", VECTORS, episodes(VECTORS, LENGTHS))
+    opened = open_demonstrations(path)
+    first = opened.transitions(np.arange(opened.num_steps))
+    path.unlink()
+    again = opened.transitions(np.arange(opened.num_steps))
+    np.testing.assert_array_equal(first.observations[0], again.observations[0])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0, 1, -5, 2**31 - 1]), st.booleans(), st.booleans(), st.floats(-9, 9, width=32)),
+        min_size=2,
+        max_size=40,
+    )
+)
+def test_any_sequence_of_records_is_paired_as_a_loop_would(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, bool, bool, float]]
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "a.demo"
+    records = [
+        record(info([float(n)], id=agent, done=done, max_step_reached=limit, reward=reward), continuous_actions=[n])
+        for n, (agent, done, limit, reward) in enumerate(rows)
+    ]
+    expected = []
+    for n, ((agent, done, _, _), (next_agent, ends, limit, reward)) in enumerate(pairwise(rows)):
+        if not done and agent == next_agent:
+            expected.append((n, reward, (TRUNCATED if limit else TERMINATED) if ends else CUT))
+    raw_file(path, brain(1), records)
+    if not expected:
+        with pytest.raises(DemonstrationError, match="there must be a step"):
+            open_demonstrations(path)
+        return
+    opened = open_demonstrations(path)
+    steps = opened.transitions(np.arange(opened.num_steps))
+    found = zip(steps.continuous_actions.ravel().tolist(), opened.rewards.tolist(), steps.endings.tolist(), strict=True)
+    assert list(found) == expected
+    assert (steps.next_observations[0] == steps.observations[0] + 1).all()
+    is_last = np.append(np.diff([n for n, _, _ in expected]) != 1, True)
+    assert (opened.episodes[:, 1] - 1).tolist() == np.flatnonzero(is_last).tolist()
