@@ -19,7 +19,7 @@ from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.process.leaving import end_process
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
-from rl_tui.tui.command_line.commands import COMMANDS, PLAYING, PRINTED_LINES
+from rl_tui.tui.command_line.commands import COMMANDS, PRINTED_LINES, calls_environments
 from rl_tui.tui.command_line.configuration import (
     LONGEST_NAME,
     Choice,
@@ -98,7 +98,7 @@ def run_command(words: Sequence[str], *, is_program: bool = False) -> int:
         return ConfigError.exit_code
     first, *rest = words
     if first in COMMANDS:
-        if is_program and first in PLAYING and is_watchable():
+        if is_program and calls_environments(words) and is_watchable():
             return play_watched(lambda: COMMANDS[first](rest))
         return COMMANDS[first](rest)
     if first[:1] != "-" and (closest(first, COMMANDS) or (rest and rest[0][:1] != "-")):

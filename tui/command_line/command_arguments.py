@@ -121,7 +121,7 @@ def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
     episodes = number("a whole number, at least 1", int, 1, 2**31)
     parser.add_argument("--episodes", type=episodes, default=100, metavar="N", help="number of episodes (default 100)")
     checkpoint_text = "newest, best or a step (default newest)"
-    parser.add_argument("--checkpoint", type=_checkpoint, default="newest", metavar="WHICH", help=checkpoint_text)
+    parser.add_argument("--checkpoint", type=checkpoint_name, default="newest", metavar="WHICH", help=checkpoint_text)
     seed = number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
     parser.add_argument("--seed", type=seed, default=1, metavar="N", help=SEED_TEXT)
     ways = parser.add_mutually_exclusive_group()
@@ -293,7 +293,8 @@ def _wrappers(text: str) -> tuple[Wrapper, ...]:
     raise argparse.ArgumentTypeError(must_be(f"a JSON list, each entry {EXPECTED}", text))
 
 
-def _checkpoint(text: str) -> str:
+def checkpoint_name(text: str) -> str:
+    """newest, best or a step, as it was typed. Raises ArgumentTypeError for anything else."""
     if text in ("newest", "best") or (text.isascii() and text.isdigit()):
         return text
     raise argparse.ArgumentTypeError(must_be("newest, best or a step", text))

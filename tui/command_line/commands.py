@@ -15,6 +15,7 @@ from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.command_line import command_arguments
+from rl_tui.tui.command_line.demonstrations import demonstrations
 from rl_tui.tui.command_line.flag_parser import FlagParser, parse
 from rl_tui.tui.command_line.train_arguments import ScreenOptions
 from rl_tui.tui.terminal.captured_output import CapturedOutput
@@ -343,9 +344,14 @@ COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "evaluate": lambda words: evaluate(command_arguments.parse_evaluate(words)),
     "check-env": lambda words: check_environment(command_arguments.parse_check(words)),
     "upgrade-config": lambda words: upgrade_config(command_arguments.parse_upgrade(words)),
+    "demonstrations": demonstrations,
     "ls": lambda words: list_runs(command_arguments.parse_ls(words)),
     "runs": lambda words: browse_runs(command_arguments.parse_runs(words)),
     "demo": lambda words: demo(command_arguments.parse_demo(words)),
     "replay": lambda words: replay(command_arguments.parse_replay(words)),
 }
-PLAYING = ("evaluate", "check-env")  # call environments in this process, whatever these do to it
+
+
+def calls_environments(words: Sequence[str]) -> bool:
+    """Whether a command calls environments in this process, whatever these do to it."""
+    return words[0] in ("evaluate", "check-env") or list(words[:2]) == ["demonstrations", "record"]

@@ -27,6 +27,7 @@ commands:
   rl-tui demo              try the screen on a made-up run; nothing is written
   rl-tui replay RUN        play a recorded run, at any speed
   rl-tui evaluate RUN      run a trained policy, and print its returns
+  rl-tui demonstrations    show what .demo files hold, or record a policy's
   rl-tui ls [RESULTS_DIR]  list the runs of a folder (default results)
   rl-tui runs [RESULTS_DIR]  compare, resume, evaluate, delete runs on a screen
   rl-tui presets [NAME]    list the presets that come with rl-tui, or print one

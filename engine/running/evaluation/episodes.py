@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.learning.player import Player
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.numbering import ids_of_instance
-from rl_tui.engine.specs import BehaviorSpec, Int64, Policy, Steps
+from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Policy, Steps
 
 AWAITED_STEPS = 100_000  # of an environment without the behavior that is played
 RECEIVE_SECONDS = 0.1  # how long a pool of other processes may take to see a stop
@@ -52,6 +53,41 @@ class Scores:
         }
 
 
+class Recorder(Protocol):
+    """Keeps the episodes that count. Its methods are called by `play`, of one behavior."""
+
+    def count(self, agent: int) -> None:
+        """The episode of this agent counts; its end is in the steps that are seen next."""
+
+    def abandon(self, agents: Int64) -> None:
+        """The instance of these agents was lost, and their episodes with it."""
+
+    def see(self, steps: Steps | None) -> None:
+        """An instance has stepped; None without agents of the behavior."""
+
+    def act(self, decisions: DecisionSteps, actions: Actions) -> None:
+        """Agents that wait, and what they do."""
+
+
+class Unrecorded:
+    """The default of `play` for `recorder`, which keeps nothing."""
+
+    def count(self, agent: int) -> None:
+        """See Recorder."""
+
+    def abandon(self, agents: Int64) -> None:
+        """See Recorder."""
+
+    def see(self, steps: Steps | None) -> None:
+        """See Recorder."""
+
+    def act(self, decisions: DecisionSteps, actions: Actions) -> None:
+        """See Recorder."""
+
+
+UNRECORDED = Unrecorded()
+
+
 def ignore_steps(instance: int, steps: Steps | None) -> None:
     """The default of `play` for `on_steps`."""
 
@@ -69,17 +105,18 @@ def play(
     should_continue: Callable[[], bool],
     on_steps: Callable[[int, Steps | None], None] = ignore_steps,
     on_return: Callable[[float], None] = ignore_return,
+    recorder: Recorder = UNRECORDED,
 ) -> Scores | None:
     """Play that many episodes of `behavior`, from a reset of every instance with `seed`; None when interrupted.
 
     Episodes of an instance that is lost do not count, and are replaced by others.
     policy_for: called once for every behavior in the pool, as it appears; it may raise. should_continue: called at
     every step. on_steps: called with each instance that has stepped and the steps of `behavior` in it, None without
-    any, before any agent acts. on_return: called with the return of each episode that counts, as it ends. Raises
-    EnvironmentFailure, also if `behavior` does not appear.
+    any, before any agent acts. on_return: called with the return of each episode that counts, as it ends. recorder:
+    sees the episodes of `behavior`. Raises EnvironmentFailure, also if `behavior` does not appear.
     """
     players: dict[str, Player] = {}
-    tally = _Tally(num_episodes, lambda: pool.num_agents[behavior], on_return)
+    tally = _Tally(num_episodes, lambda: pool.num_agents[behavior], on_return, recorder)
     pool.reset(seed)
     while should_continue():
         arrived = dict(pool.receive(RECEIVE_SECONDS))
@@ -89,6 +126,7 @@ def play(
         for instance, behaviors in arrived.items():
             tally.add(behaviors.get(behavior))
             on_steps(instance, behaviors.get(behavior))
+            recorder.see(behaviors.get(behavior))
         if tally.is_complete:
             return tally.scores()
         if tally.num_awaited > AWAITED_STEPS:
@@ -98,8 +136,15 @@ def play(
                 if steps.terminals is not None:
                     players[name].forget(steps.terminals.agent_ids)
             waiting = {name: steps.decisions for name, steps in behaviors.items() if len(steps.decisions.agent_ids)}
-            pool.send(instance, {name: players[name].act(decisions) for name, decisions in waiting.items()})
+            chosen = {name: players[name].act(decisions) for name, decisions in waiting.items()}
+            _record(recorder, waiting.get(behavior), chosen.get(behavior))
+            pool.send(instance, chosen)
     return None
+
+
+def _record(recorder: Recorder, decisions: DecisionSteps | None, actions: Actions | None) -> None:
+    if decisions is not None and actions is not None:
+        recorder.act(decisions, actions)
 
 
 def _abandon_lost(pool: EnvironmentPool, tally: _Tally, players: Iterable[Player]) -> None:
@@ -124,9 +169,15 @@ class _Tally:
     first one is there; where others appear later, episodes count as they begin. num_awaited: steps without any agent.
     """
 
-    def __init__(self, num_episodes: int, num_agents: Callable[[], int], on_return: Callable[[float], None]):
+    def __init__(
+        self,
+        num_episodes: int,
+        num_agents: Callable[[], int],
+        on_return: Callable[[float], None],
+        recorder: Recorder,
+    ):
         self.num_awaited = 0
-        self._on_return = on_return
+        self._on_return, self._recorder = on_return, recorder
         self._num_episodes, self._num_agents = num_episodes, num_agents
         self._share = self._num_odd = 0  # episodes of each agent, and agents with one more
         self._num_left = num_episodes  # to begin
@@ -164,6 +215,7 @@ class _Tally:
 
     def abandon(self, agents: Int64) -> None:
         """These are lost with their episodes. Those in their place, whose ids may be others, play them again."""
+        self._recorder.abandon(agents)
         for agent in agents.tolist():
             left, episode = self._shares.pop(agent), self._playing.pop(agent, None)
             if episode is not None and episode.is_counted:
@@ -203,3 +255,4 @@ class _Tally:
             if episode.is_counted:
                 self._num_open -= 1
                 self._on_return(episode.total)
+                self._recorder.count(agent)

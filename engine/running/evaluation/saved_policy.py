@@ -14,6 +14,7 @@ import torch
 from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
 from rl_tui.engine.config.loading import load_config, load_to_act
+from rl_tui.engine.demonstrations.episode_recorder import EpisodeRecorder
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.export.onnx_policy import OnnxPolicy
 from rl_tui.engine.learning.saved_actor import SavedActor
@@ -27,7 +28,7 @@ from rl_tui.engine.running.environments import (
     quota_of,
     settings_of,
 )
-from rl_tui.engine.running.evaluation.episodes import Scores, ignore_steps, play
+from rl_tui.engine.running.evaluation.episodes import UNRECORDED, Recorder, Scores, ignore_steps, play
 from rl_tui.engine.running.evaluation.video import VideoRecorder
 from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.restoring import load_actor, load_trainer
@@ -52,7 +53,8 @@ class EvaluationRequest:
 
     behavior: None for the only one. episodes: in each way. checkpoint: "newest", "best" or a step, of that behavior;
     others in its environment use their newest. ways: one after the other. is_onnx: play the exported file, not the
-    checkpoint. record: a file to show the first episodes in.
+    checkpoint. record: a file to show the first episodes in. demonstrations: a .demo file for the episodes of the first
+    way.
     """
 
     behavior: str | None = None
@@ -62,6 +64,7 @@ class EvaluationRequest:
     ways: tuple[Way, ...]
     is_onnx: bool = False
     record: Path | None = None
+    demonstrations: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +136,20 @@ class SavedRun:
             on_steps = ignore_steps
             if request.record is not None:
                 on_steps = leaving.enter_context(VideoRecorder(request.record, made[0])).add
+            recorder: Recorder = UNRECORDED
+            if request.demonstrations is not None:
+                written = EpisodeRecorder(request.demonstrations, lambda: pool.specs[behavior])
+                recorder = leaving.enter_context(written)
             scores: dict[Way, Scores] = {}
             for number, way in enumerate(request.ways):
                 if number and lessons.has_any:
                     pool.set_parameters(lessons.values, restart=True)  # with the same draws
                 played = play(
                     pool, partial(policy_for, way), behavior, request.episodes, request.seed, pass_on_notes, on_steps,
-                    partial(on_return, way),
+                    partial(on_return, way), recorder,
                 )  # fmt: skip
                 assert played is not None, "it is never interrupted"
-                scores[way], on_steps = played, ignore_steps
+                scores[way], on_steps, recorder = played, ignore_steps, UNRECORDED
         skipped = tuple(reason for one in acting.values() for reason in one.skipped)
         return EvaluationResult(behavior, acting[behavior].step, acting[behavior].source, scores, skipped)
 

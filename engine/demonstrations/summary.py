@@ -1,0 +1,86 @@
+"""What demonstrations hold, in numbers.
+
+Shapes: A continuous dimensions, K branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
+from rl_tui.engine.specs import ObservationSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Of several numbers: their mean, the lowest and the highest."""
+
+    mean: float
+    min: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class DemonstrationSummary:
+    """path: as it was given. names: of the recordings, each once. bytes: of all files.
+
+    num_records: also those at the ends of episodes, which are no steps. num_agents: different ids; current packages of
+    Unity give each episode one of its own. num_unfinished: episodes of which the recording does not show the end.
+    continuous: of each dimension. branches: how often each choice of each branch was taken.
+    """
+
+    path: str
+    behavior: str
+    names: tuple[str, ...]
+    num_files: int
+    bytes: int
+    num_records: int
+    num_agents: int
+    num_steps: int
+    num_episodes: int
+    num_unfinished: int
+    returns: Spread
+    lengths: Spread
+    observations: tuple[ObservationSpec, ...]
+    continuous: tuple[Spread, ...]
+    branches: tuple[tuple[int, ...], ...]
+
+
+def summarize(demonstrations: RecordedDemonstrations, path: str) -> DemonstrationSummary:
+    """The numbers of opened demonstrations; no observation is decoded."""
+    files, spec = demonstrations.files, demonstrations.spec
+    discrete = demonstrations.discrete_actions
+    return DemonstrationSummary(
+        path=path,
+        behavior=spec.name,
+        names=tuple(dict.fromkeys(file.head.metadata.name for file in files)),
+        num_files=len(files),
+        bytes=_total_bytes([file.path for file in files]),
+        num_records=sum(file.columns.num_records for file in files),
+        num_agents=len(np.unique(demonstrations.agent_ids)),
+        num_steps=demonstrations.num_steps,
+        num_episodes=len(demonstrations.episodes),
+        num_unfinished=demonstrations.num_unfinished,
+        returns=_spread(demonstrations.episode_returns),
+        lengths=_spread(demonstrations.episode_lengths),
+        observations=spec.observations,
+        continuous=tuple(_spread(column) for column in demonstrations.continuous_actions.T),
+        branches=tuple(
+            tuple(np.bincount(choices, minlength=size).tolist())
+            for choices, size in zip(discrete.T, spec.actions.branches, strict=True)
+        ),
+    )
+
+
+def _spread(values: NDArray[Any]) -> Spread:
+    return Spread(float(values.mean(dtype=np.float64)), float(values.min()), float(values.max()))
+
+
+def _total_bytes(paths: Sequence[Path]) -> int:
+    return sum(path.stat().st_size for path in paths)
