@@ -162,6 +162,10 @@ def test_flags_of_the_screen_are_named_where_there_is_none() -> None:
         (["--help"], "rl-tui plugins"),
         (["--help"], "rl-tui upgrade-config"),
         (["upgrade-config", "--help"], "--force"),
+        (["--help"], "rl-tui demonstrations"),
+        (["demonstrations", "--help"], "record RUN FILE"),
+        (["demonstrations", "info", "--help"], "--json"),
+        (["demonstrations", "record", "--help"], "--episodes"),
     ],
 )
 def test_question_is_answered_on_stdout(words: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +177,20 @@ def test_question_is_answered_on_stdout(words: list[str], expected: str, capsys:
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["demo"], ["replay"], ["ls"], ["presets"], ["plugins"], ["schema"], ["upgrade-config"], ["check-env"]],
+    [
+        [],
+        ["demo"],
+        ["replay"],
+        ["ls"],
+        ["presets"],
+        ["plugins"],
+        ["schema"],
+        ["upgrade-config"],
+        ["check-env"],
+        ["demonstrations"],
+        ["demonstrations", "info"],
+        ["demonstrations", "record"],
+    ],
     ids=str,
 )
 def test_help_fits_eighty_columns(command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
@@ -491,6 +508,8 @@ def test_processes_that_are_started_have_the_streams_that_were_closed(closed: st
         ["presets", "{}"],
         ["evaluate", "{}"],
         ["evaluate", "walk", "--results-dir", "{}"],
+        ["demonstrations", "info", "{}"],
+        ["demonstrations", "record", "walk", "{}.demo"],
         ["upgrade-config", "{}", "new.yaml"],
         ["upgrade-config", "old.yaml", "{}"],
         ["upgrade-config", "old.yaml", "{}", "--force"],

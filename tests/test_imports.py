@@ -37,7 +37,7 @@ with open({path!r}, "a") as stages:
     print({stage!r}, *sys.modules, sep="\\t", file=stages)
 """
 
-ABOUT_THE_PROGRAM = ("--version", "--help", "demo --help", "replay --help", "ls --help")
+ABOUT_THE_PROGRAM = ("--version", "--help", "demo --help", "replay --help", "ls --help", "demonstrations info --help")
 ABOUT_CONFIGURATIONS = (
     "schema",
     "presets",

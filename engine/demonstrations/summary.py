@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
 from rl_tui.engine.specs import ObservationSpec
 
+_BATCH = 1024  # steps that are decoded at once
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -76,6 +78,12 @@ def summarize(demonstrations: RecordedDemonstrations, path: str) -> Demonstratio
             for choices, size in zip(discrete.T, spec.actions.branches, strict=True)
         ),
     )
+
+
+def require_decodable(demonstrations: RecordedDemonstrations) -> None:
+    """Return if every observation can be decoded; keeps none. Raises DemonstrationError."""
+    for first in range(0, demonstrations.num_steps, _BATCH):
+        demonstrations.transitions(np.arange(first, min(first + _BATCH, demonstrations.num_steps)))
 
 
 def _spread(values: NDArray[Any]) -> Spread:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rl_tui.engine.specs import ObservationSpec
 
 INDENT = 14
-MOST_CHOICES = 10  # of a branch, which are listed each
+MOST_CHOICES = 6  # of a branch, which are listed each
 
 
 def paragraph(summary: DemonstrationSummary) -> str:
@@ -23,7 +23,7 @@ def paragraph(summary: DemonstrationSummary) -> str:
         ("behavior", summary.behavior),
         ("recording", names or "without a name"),
         ("size", f"{counted(summary.num_files, 'file')}, {summary.bytes:,} bytes, {summary.num_records:,} records"),
-        ("agents", f"{summary.num_agents:,}"),
+        ("agent ids", f"{summary.num_agents:,}"),
         ("steps", f"{summary.num_steps:,}"),
         ("episodes", f"{summary.num_episodes:,}{_unfinished(summary)}"),
         ("return", _spread(summary.returns)),

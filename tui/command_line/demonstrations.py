@@ -112,11 +112,13 @@ def parse_record(words: Sequence[str]) -> RecordArguments:
 def print_info(arguments: InfoArguments) -> int:
     """What each file holds is on stdout. Raises DemonstrationError."""
     from rl_tui.engine.demonstrations.opening import open_demonstrations
-    from rl_tui.engine.demonstrations.summary import summarize
+    from rl_tui.engine.demonstrations.summary import require_decodable, summarize
     from rl_tui.tui.command_line.demonstration_text import json_line, paragraph
 
     for position, path in enumerate(arguments.files):
-        summary = summarize(open_demonstrations(path, keep_bytes=0), path)
+        opened = open_demonstrations(path, keep_bytes=0)
+        require_decodable(opened)
+        summary = summarize(opened, path)
         if arguments.is_json:
             write_stdout(json_line(summary))
         else:
