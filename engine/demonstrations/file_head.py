@@ -42,12 +42,23 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class FileHead:
-    """behavior: its name without a team. end: the byte at which the records begin."""
+    """behavior: its name without a team. has_old_actions: described as before version 1.3 of Unity's
+    protocol. end: the byte at which the records begin."""
 
     metadata: Metadata
     behavior: str
     actions: ActionSpec
+    has_old_actions: bool
     end: int
+
+    @property
+    def has_resets_at_ends(self) -> bool:
+        """Whether a record at an end, with an id that stays, observes what the next episode begins with.
+
+        So it is before version 1.0 of the package. Later ones gave each episode a new id as long as they described
+        actions in the old way; where the id stays again, as in 3.0, they do not.
+        """
+        return self.has_old_actions
 
 
 def read_head(data: bytes) -> FileHead:
@@ -71,7 +82,9 @@ def read_head(data: bytes) -> FileHead:
         behavior, _ = split_name(brain.brain_name)
     except EnvironmentFailure:
         behavior = brain.brain_name
-    return FileHead(metadata, behavior, actions, begin + length)
+    described = brain.action_spec
+    has_old_actions = described.num_continuous_actions == 0 and described.num_discrete_actions == 0
+    return FileHead(metadata, behavior, actions, has_old_actions, begin + length)
 
 
 def _read_metadata(data: bytes) -> Metadata:

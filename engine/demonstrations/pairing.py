@@ -1,9 +1,12 @@
 """Steps from records: what an agent saw and did, what followed, and where its episodes are.
 
 A record holds the observation, the action that was taken then, and the reward since the record before. Step i is the
-observation and the action of record i with the reward, the observation and the end of record i + 1. A record at the end
-of an episode has no action of its own (it repeats the last one), and is no step; nor is a record after which nothing of
-the same agent follows.
+observation and the action of record i with the reward, the observation and the end of record i + 1, where that is of
+the same agent.
+
+The record at the end of an episode has the final observation, repeats the last action, and is no step. It was not so
+before version 1.0 of Unity's package: an agent was reset before its end was recorded, and that record is the first step
+of the next episode.
 
 Shapes: N records, S steps, E episodes.
 """
@@ -16,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.demonstrations.record_columns import RecordColumns
-from rl_tui.engine.specs import CUT, TERMINATED, TRUNCATED, Float32, Int64
+from rl_tui.engine.specs import CUT, TERMINATED, TRUNCATED, Bool, Float32, Int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +33,19 @@ class PairedSteps:
     episodes: Int64
 
 
-def pair(columns: RecordColumns, first_records: Int64) -> PairedSteps:
-    """The steps of all records, at least one. first_records: of each file; nothing is paired across files."""
+def pair(columns: RecordColumns, first_records: Int64, has_resets: Bool) -> PairedSteps:
+    """The steps of all records, at least one. first_records: of each file; nothing is paired across files.
+
+    has_resets: bool[N], of records at ends: they are the first steps of the next episodes.
+    """
     is_followed = np.zeros(columns.num_records, np.bool_)
     is_followed[:-1] = columns.ids[1:] == columns.ids[:-1]
     is_followed[first_records[first_records > 0] - 1] = False
-    is_step = is_followed & ~columns.is_done
-    records = np.flatnonzero(is_step).astype(np.int64)
+    records = np.flatnonzero(is_followed & (has_resets | ~columns.is_done)).astype(np.int64)
     after = records + 1
     ends = np.where(columns.is_interrupted[after], TRUNCATED, TERMINATED)
     endings = np.where(columns.is_done[after], ends, CUT)
-    continues = records[1:] == after[:-1]
+    continues = (records[1:] == after[:-1]) & (endings[:-1] == CUT)
     edges = np.flatnonzero(np.concatenate([[True], ~continues, [True]])) if len(records) else np.empty(0, np.int64)
     episodes = np.stack([edges[:-1], edges[1:]], axis=1).astype(np.int64)
     return PairedSteps(records, columns.rewards[after], endings, episodes)

@@ -37,7 +37,8 @@ class RecordedDemonstrations:
         counts = np.array([file.columns.num_records for file in files], np.int64)
         self._first_records: Int64 = np.cumsum(counts) - counts  # i64[F]
         self._columns = join_columns([file.columns for file in files])
-        self._steps = pair(self._columns, self._first_records)
+        has_resets = np.repeat([file.head.has_resets_at_ends for file in files], counts)
+        self._steps = pair(self._columns, self._first_records, has_resets)
         self._require_actions()
         self._sensors = [_observing(file.reader.sensors, behavior) for file in files]
         self._kept: Observations | None = None

@@ -27,7 +27,7 @@ REFUSALS = (UnityException, DecodeError, ArithmeticError, LookupError, OSError, 
 
 
 def columns_of(path):
-    """Every record's fields, and the loader's pairs but those whose first record ends an episode."""
+    """Every record's fields, and the loader's pairs but those that are wrong."""
     spec, pairs, total = load_demonstration(path)
     infos, actions = [pair.agent_info for pair in pairs], [pair.action_info for pair in pairs]
     columns = {
@@ -69,9 +69,15 @@ def observations(found, shape):
 
 
 def pairs_of(spec, pairs):
-    """The loader's rows, without those that pair the end of an episode with the beginning of the next."""
+    """The loader's rows, without pairs of two ids, and of an end with the beginning that follows.
+
+    Before version 1.0 of the package, whose files have the deprecated actions and one id, an end was recorded with that
+    beginning.
+    """
     buffer = make_demo_buffer(pairs, spec, 1)
-    kept = [row for row, pair in enumerate(pairs[:-1]) if not pair.agent_info.done]
+    is_old = not any(pair.action_info.continuous_actions or pair.action_info.discrete_actions for pair in pairs)
+    infos = [pair.agent_info for pair in pairs]
+    kept = [row for row, after in enumerate(infos[1:]) if after.id == infos[row].id and (is_old or not infos[row].done)]
     rows = {
         "pair rewards": np.array(buffer[BufferKey.ENVIRONMENT_REWARDS], "<f4")[kept],
         "pair done": np.array(buffer[BufferKey.DONE], "u1")[kept],

@@ -1,4 +1,4 @@
-"""The recordings that come with ML-Agents: every field is what its own loader gives, but for how steps are paired."""
+"""The recordings that come with ML-Agents, of packages before version 1.0: every field is what its own loader gives."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_every_observation_is_what_the_official_loader_gives(name: str, opened: 
 
 
 @pytest.mark.parametrize("keep_bytes", [0, 2**29])
-def test_steps_are_the_pairs_of_the_official_loader_but_those_across_episodes(name: str, keep_bytes: int) -> None:
+def test_steps_are_the_pairs_of_the_official_loader(name: str, keep_bytes: int) -> None:
     opened, official = open_demonstrations(FOLDER / name, keep_bytes=keep_bytes), OFFICIAL[name]
     if "pair done" not in official:
         assert name == "testdcvis.demo"
@@ -84,13 +84,20 @@ def test_what_follows_a_step_is_the_next_record(opened: RecordedDemonstrations) 
         np.testing.assert_array_equal(after[first : last - 1], before[first + 1 : last])
 
 
-def test_episodes_of_the_basic_recording_end_at_its_goals() -> None:
-    """Ten ends, after which the recording goes on: the last episode is not finished."""
+def test_episodes_of_the_basic_recording_begin_in_the_middle_and_end_at_its_goal() -> None:
+    """Ten ends, after which the recording goes on: the last episode is not finished.
+
+    Its agent walks from place 10 to 17. What an end was recorded with is place 10 again, and the next step from there.
+    """
     opened = open_demonstrations(FOLDER / "ExpertBasic.demo")
-    assert opened.episode_lengths.tolist() == [7, *[6] * 9, 1]
+    assert opened.episode_lengths.tolist() == [*[7] * 10, 2]
     assert opened.endings[opened.episodes[:, 1] - 1].tolist() == [*[TERMINATED] * 10, CUT]
     assert opened.num_unfinished == 1
-    np.testing.assert_allclose(opened.episode_returns[:3], [0.93, 0.94, 0.94], rtol=1e-6)
+    steps = opened.transitions(np.arange(opened.num_steps))
+    places = steps.observations[0].argmax(axis=1).tolist()
+    assert places == [*[10, 11, 12, 13, 14, 15, 16] * 10, 10, 11]
+    np.testing.assert_allclose(opened.episode_returns, [*[0.93] * 10, -0.02], rtol=1e-5)
+    assert opened.num_steps == 72
 
 
 def test_folder_of_different_behaviors_is_refused() -> None:

@@ -60,8 +60,6 @@ def require_equal(opened: RecordedDemonstrations, official: dict[str, Any]) -> N
     if "refused" in official:
         return
     steps = opened.transitions(np.arange(opened.num_steps))
-    if official["pair done"][1] != [opened.num_steps]:
-        return  # it pairs one agent's record with another's, too
     assert digest(opened.rewards.astype("<f4")) == official["pair rewards"]
     assert digest((steps.endings != CUT).astype("u1")) == official["pair done"]
     used = [index for index, shape in enumerate(official["shapes"]) if 0 not in shape]

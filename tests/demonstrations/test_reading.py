@@ -92,21 +92,36 @@ def test_many_blocks_are_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
         require_equal(open_demonstrations(path, keep_bytes=0), recorded)
 
 
-def test_end_of_an_episode_is_not_paired_with_the_beginning_of_the_next(tmp_path: Path) -> None:
-    """ML-Agents makes a step of records 1 and 2, and of 3 and 4."""
-    rewards_and_ends = [(0.0, {}), (1.0, {"done": True}), (5.0, {}), (2.0, {}), (3.0, {"done": True}), (0.0, {})]
+@pytest.mark.parametrize("ids", [[1, 1, 1, 1, 1, 1], [1, 1, 2, 2, 2, 3]], ids=["the same id", "an id per episode"])
+@pytest.mark.parametrize("is_old", [False, True])
+def test_end_of_an_episode_is_not_paired_with_the_beginning_of_the_next(
+    tmp_path: Path, ids: list[int], is_old: bool
+) -> None:
+    """ML-Agents makes a step of records 1 and 2, and of 4 and 5.
+
+    Before version 1.0 of the package, whose files have one id, an agent was reset before its end was recorded: what is
+    recorded there is the first step of the next episode.
+    """
+    rewards_and_ends = [(0.0, {}), (1.0, {"done": True}), (5.0, {}), (2.0, {}), (3.0, {"done": True}), (4.0, {})]
+    list_of_actions = "vector_actions_deprecated" if is_old else "continuous_actions"
     records = [
-        record(info([float(number)], reward=reward, id=7, **end), continuous_actions=[number / 10])
-        for number, (reward, end) in enumerate(rewards_and_ends)
+        record(info([float(n)], reward=reward, id=agent, **end), **{list_of_actions: [n / 10]})
+        for n, (agent, (reward, end)) in enumerate(zip(ids, rewards_and_ends, strict=True))
     ]
-    opened = open_demonstrations(raw_file(tmp_path / "a.demo", brain(1), records))
+    behavior = old_brain(1, is_continuous=True) if is_old else brain(1)
+    opened = open_demonstrations(raw_file(tmp_path / "a.demo", behavior, records))
     steps = opened.transitions(np.arange(opened.num_steps))
-    assert steps.observations[0].ravel().tolist() == [0, 2, 3]
-    assert steps.next_observations[0].ravel().tolist() == [1, 3, 4]
-    np.testing.assert_allclose(steps.continuous_actions.ravel(), [0.0, 0.2, 0.3])
-    assert opened.rewards.tolist() == [1, 2, 3]
-    assert steps.endings.tolist() == [TERMINATED, CUT, TERMINATED]
-    assert opened.episodes.tolist() == [[0, 1], [1, 3]]
+    if is_old and len(set(ids)) == 1:
+        paired, ends = [0, 1, 2, 3, 4], [TERMINATED, CUT, CUT, TERMINATED, CUT]
+        assert opened.episodes.tolist() == [[0, 1], [1, 4], [4, 5]]
+    else:
+        paired, ends = [0, 2, 3], [TERMINATED, CUT, TERMINATED]
+        assert opened.episodes.tolist() == [[0, 1], [1, 3]]
+    assert steps.observations[0].ravel().tolist() == paired
+    assert steps.next_observations[0].ravel().tolist() == [n + 1 for n in paired]
+    np.testing.assert_allclose(steps.continuous_actions.ravel(), np.array(paired) / 10, rtol=1e-6)
+    assert opened.rewards.tolist() == [rewards_and_ends[n + 1][0] for n in paired]
+    assert steps.endings.tolist() == ends
 
 
 def test_record_after_which_another_agent_follows_is_no_step(tmp_path: Path) -> None:
@@ -229,6 +244,7 @@ def test_decoded_observations_are_read_once_where_they_may_stay(tmp_path: Path) 
     np.testing.assert_array_equal(first.observations[0], again.observations[0])
 
 
+@pytest.mark.parametrize("is_old", [False, True])
 @given(
     st.lists(
         st.tuples(st.sampled_from([0, 1, -5, 2**31 - 1]), st.booleans(), st.booleans(), st.floats(-9, 9, width=32)),
@@ -237,18 +253,21 @@ def test_decoded_observations_are_read_once_where_they_may_stay(tmp_path: Path) 
     )
 )
 def test_any_sequence_of_records_is_paired_as_a_loop_would(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, bool, bool, float]]
+    tmp_path_factory: pytest.TempPathFactory, is_old: bool, rows: list[tuple[int, bool, bool, float]]
 ) -> None:
     path = tmp_path_factory.mktemp("any") / "a.demo"
     records = [
-        record(info([float(n)], id=agent, done=done, max_step_reached=limit, reward=reward), continuous_actions=[n])
+        record(
+            info([float(n)], id=agent, done=done, max_step_reached=limit, reward=reward),
+            **{"vector_actions_deprecated" if is_old else "continuous_actions": [n]},
+        )
         for n, (agent, done, limit, reward) in enumerate(rows)
     ]
     expected = []
     for n, ((agent, done, _, _), (next_agent, ends, limit, reward)) in enumerate(pairwise(rows)):
-        if not done and agent == next_agent:
+        if agent == next_agent and (is_old or not done):
             expected.append((n, reward, (TRUNCATED if limit else TERMINATED) if ends else CUT))
-    raw_file(path, brain(1), records)
+    raw_file(path, old_brain(1, is_continuous=True) if is_old else brain(1), records)
     if not expected:
         with pytest.raises(DemonstrationError, match="there must be a step"):
             open_demonstrations(path)
@@ -258,5 +277,5 @@ def test_any_sequence_of_records_is_paired_as_a_loop_would(
     found = zip(steps.continuous_actions.ravel().tolist(), opened.rewards.tolist(), steps.endings.tolist(), strict=True)
     assert list(found) == expected
     assert (steps.next_observations[0] == steps.observations[0] + 1).all()
-    is_last = np.append(np.diff([n for n, _, _ in expected]) != 1, True)
+    is_last = np.append(np.diff([n for n, _, _ in expected]) != 1, True) | (steps.endings != CUT)
     assert (opened.episodes[:, 1] - 1).tolist() == np.flatnonzero(is_last).tolist()
