@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine import registry
+from rl_tui.engine.specs import Ending
 from tests.deadline import DEADLINE_SECONDS
+from tests.demonstrations.recordings import VECTORS, episodes, write
 
 ROOT = Path(__file__).parent.parent
 
@@ -186,6 +188,14 @@ def test_only_the_registry_names_plug_ins() -> None:
 def test_question_whether_a_run_would_start_imports_neither_screen_nor_torch(without_a_screen: Imported) -> None:
     heavy = {"onnx", "onnxruntime", "rich", "safetensors", "tensorboard", "textual", "torch"}
     assert packages(without_a_screen[DRY_RUN]) & heavy == set()
+
+
+def test_what_demonstrations_hold_needs_no_torch(folder: Path) -> None:
+    write(folder / "ball.demo", VECTORS, episodes(VECTORS, [(2, Ending.TERMINATED)]))
+    line = f"demonstrations info {folder}/ball.demo"
+    imported = packages(imported_after(commands(line, folder=folder), folder / "info")[line])
+    assert imported & {"gymnasium", "grpc", "onnx", "pydantic", "textual", "torch"} == set()
+    assert "numpy" in imported
 
 
 def test_list_of_runs_imports_neither_screen_nor_numbers(folder: Path, with_a_screen: Imported) -> None:
