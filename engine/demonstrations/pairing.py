@@ -13,30 +13,18 @@ Shapes: N records, S steps, E episodes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
 from rl_tui.engine.demonstrations.record_columns import RecordColumns
-from rl_tui.engine.specs import CUT, TERMINATED, TRUNCATED, Bool, Float32, Int64
+from rl_tui.engine.demonstrations.step_columns import StepColumns
+from rl_tui.engine.specs import CUT, TERMINATED, TRUNCATED, Bool, Int64
 
 
-@dataclass(frozen=True, slots=True)
-class PairedSteps:
-    """records: i64[S], the record of each step, whose successor is what followed. rewards: f32[S]. endings: i8[S] of
-    Ending. episodes: i64[E, 2], the first step of each and the one after its last."""
+def pair(columns: RecordColumns, first_records: Int64, has_resets: Bool) -> tuple[Int64, StepColumns]:
+    """The record of each step, i64[S], whose successor is what followed, and the steps; at least one record.
 
-    records: Int64
-    rewards: Float32
-    endings: NDArray[np.int8]
-    episodes: Int64
-
-
-def pair(columns: RecordColumns, first_records: Int64, has_resets: Bool) -> PairedSteps:
-    """The steps of all records, at least one. first_records: of each file; nothing is paired across files.
-
-    has_resets: bool[N], of records at ends: they are the first steps of the next episodes.
+    first_records: of each file; nothing is paired across files. has_resets: bool[N], of records at ends: they are the
+    first steps of the next episodes.
     """
     is_followed = np.zeros(columns.num_records, np.bool_)
     is_followed[:-1] = columns.ids[1:] == columns.ids[:-1]
@@ -48,4 +36,13 @@ def pair(columns: RecordColumns, first_records: Int64, has_resets: Bool) -> Pair
     continues = (records[1:] == after[:-1]) & (endings[:-1] == CUT)
     edges = np.flatnonzero(np.concatenate([[True], ~continues, [True]])) if len(records) else np.empty(0, np.int64)
     episodes = np.stack([edges[:-1], edges[1:]], axis=1).astype(np.int64)
-    return PairedSteps(records, columns.rewards[after], endings, episodes)
+    steps = StepColumns(
+        episodes,
+        columns.rewards[after],
+        endings,
+        columns.continuous[records],
+        columns.discrete[records],
+        columns.ids[records],
+        None if columns.forbidden is None else columns.forbidden[records],
+    )
+    return records, steps

@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rl_tui.engine.demonstrations.damage import Damage, named_after
 from rl_tui.engine.demonstrations.demonstration_file import DemonstrationFile
+from rl_tui.engine.demonstrations.opened import Origin
 from rl_tui.engine.demonstrations.pairing import pair
-from rl_tui.engine.demonstrations.record_columns import join_columns
+from rl_tui.engine.demonstrations.record_columns import RecordColumns, join_columns
 from rl_tui.engine.demonstrations.record_reader import Sensors
 from rl_tui.engine.learning.transitions import Transitions
-from rl_tui.engine.specs import CUT, BehaviorSpec, Bool, Float32, Int64, Observations
+from rl_tui.engine.specs import BehaviorSpec, Bool, Int64, Observations
 
 
 class RecordedDemonstrations:
-    """Implements `learning.demonstrations.Demonstrations`. Used by one thread. Holds no open file.
+    """Implements OpenedDemonstrations. Used by one thread. Holds no open file.
 
     Observations are decoded when they are asked for. Those that were stay in memory if all of them together take at
     most keep_bytes, else they are decoded for each call.
@@ -32,84 +32,43 @@ class RecordedDemonstrations:
     """
 
     def __init__(self, files: Sequence[DemonstrationFile], behavior: BehaviorSpec, keep_bytes: int) -> None:
-        self.files = tuple(files)
-        self.spec = behavior
+        self.files, self.spec = tuple(files), behavior
         counts = np.array([file.columns.num_records for file in files], np.int64)
+        self._num_records = int(counts.sum())
         self._first_records: Int64 = np.cumsum(counts) - counts  # i64[F]
-        self._columns = join_columns([file.columns for file in files])
+        columns = join_columns([file.columns for file in files])
         has_resets = np.repeat([file.head.has_resets_at_ends for file in files], counts)
-        self._steps = pair(self._columns, self._first_records, has_resets)
-        self._require_actions()
+        self._records, self.steps = pair(columns, self._first_records, has_resets)  # i64[S], the record of each step
+        self._require_actions(columns)
         self._sensors = [_observing(file.reader.sensors, behavior) for file in files]
         self._kept: Observations | None = None
-        if self._bytes_of(self._columns.num_records) <= keep_bytes:
-            self._kept = self._make_columns(self._columns.num_records)
-        self._is_kept: Bool = np.zeros(self._columns.num_records, np.bool_)
+        if self._bytes_of(self._num_records) <= keep_bytes:
+            self._kept = self._make_columns(self._num_records)
+        self._is_kept: Bool = np.zeros(self._num_records, np.bool_)
 
     @property
     def num_steps(self) -> int:
         """S."""
-        return len(self._steps.records)
+        return self.steps.num_steps
 
     @property
     def episodes(self) -> Int64:
         """i64[E, 2], the first row of each episode and the row after its last."""
-        return self._steps.episodes
+        return self.steps.episodes
 
     @property
-    def rewards(self) -> Float32:
-        """f32[S], which followed the action; an agent's own, as in ML-Agents, without its group's."""
-        return self._steps.rewards
-
-    @property
-    def endings(self) -> NDArray[np.int8]:
-        """i8[S] of Ending."""
-        return self._steps.endings
-
-    @property
-    def continuous_actions(self) -> Float32:
-        """f32[S, A]."""
-        return self._columns.continuous[self._steps.records]
-
-    @property
-    def discrete_actions(self) -> Int64:
-        """i64[S, K]."""
-        return self._columns.discrete[self._steps.records]
-
-    @property
-    def agent_ids(self) -> Int64:
-        """i64[S], as the file has them; current packages give each episode a new one."""
-        return self._columns.ids[self._steps.records]
-
-    @property
-    def episode_returns(self) -> NDArray[np.float64]:
-        """f64[E], undiscounted."""
-        return np.add.reduceat(self.rewards, self.episodes[:, 0], dtype=np.float64)
-
-    @property
-    def episode_lengths(self) -> Int64:
-        """i64[E], in steps."""
-        lengths: Int64 = self.episodes[:, 1] - self.episodes[:, 0]
-        return lengths
-
-    @property
-    def num_unfinished(self) -> int:
-        """How many episodes the recording does not show the end of."""
-        return int((self.endings[self.episodes[:, 1] - 1] == CUT).sum())
+    def origin(self) -> Origin:
+        """What the files say of themselves."""
+        names = dict.fromkeys(file.head.metadata.name for file in self.files)
+        return Origin(tuple(names), tuple(file.path for file in self.files), self._num_records)
 
     def transitions(self, rows: Int64) -> Transitions:
         """The steps in these rows, i64[B]. A choice that was taken is never masked. Raises DemonstrationError."""
-        records = self._steps.records[rows]
-        columns, places = self._observations(records)
-        discrete = self._columns.discrete[records]
-        return Transitions(
-            observations=tuple(column.take(places[: len(rows)], 0) for column in columns),
-            next_observations=tuple(column.take(places[len(rows) :], 0) for column in columns),
-            endings=self._steps.endings[rows],
-            continuous_actions=self._columns.continuous[records],
-            discrete_actions=discrete,
-            action_mask=self._allowed(records, discrete),
+        columns, places = self._observations(self._records[rows])
+        before, after = (
+            tuple(column.take(part, 0) for column in columns) for part in (places[: len(rows)], places[len(rows) :])
         )
+        return self.steps.transitions(rows, before, after, self.spec.actions)
 
     def _observations(self, records: Int64) -> tuple[Observations, Int64]:
         """Columns with the observations of these records and of those after each, and their 2B rows there."""
@@ -140,30 +99,20 @@ class RecordedDemonstrations:
     def _bytes_of(self, count: int) -> int:
         return count * sum(math.prod(one.shape) * np.dtype(one.dtype).itemsize for one in self.spec.observations)
 
-    def _allowed(self, records: Int64, discrete: Int64) -> Bool | None:
-        """bool[B, sum of branches], True = allowed; None where no record forbids anything."""
-        if self._columns.forbidden is None:
-            return None
-        allowed = ~self._columns.forbidden[records]
-        offsets = np.cumsum((0, *self.spec.actions.branches[:-1]))
-        np.put_along_axis(allowed, discrete + offsets, True, axis=1)
-        return allowed
-
-    def _require_actions(self) -> None:
+    def _require_actions(self, columns: RecordColumns) -> None:
         """Return if there is a step, and every step has an action of the behavior; else DemonstrationError."""
-        records, actions = self._steps.records, self.spec.actions
+        records, actions, steps = self._records, self.spec.actions, self.steps
         if not len(records):
             with named_after(self.files[0].path):
                 raise Damage(self.files[0].head.end, "there must be a step, a record with one after it, got none")
-        discrete = self._columns.discrete[records]
-        is_wrong = ~self._columns.has_action[records]
-        is_wrong |= ~np.isfinite(self._columns.continuous[records]).all(axis=1)
-        is_wrong |= ((discrete < 0) | (discrete >= np.array(actions.branches, np.int64))).any(axis=1)
+        is_wrong = ~columns.has_action[records]
+        is_wrong |= ~np.isfinite(steps.continuous).all(axis=1)
+        is_wrong |= ((steps.discrete < 0) | (steps.discrete >= np.array(actions.branches, np.int64))).any(axis=1)
         if is_wrong.any():
-            self._refuse_action(int(records[is_wrong][0]))
+            self._refuse_action(columns, int(records[is_wrong][0]))
 
-    def _refuse_action(self, record: int) -> None:
-        columns, actions = self._columns, self.spec.actions
+    def _refuse_action(self, columns: RecordColumns, record: int) -> None:
+        actions = self.spec.actions
         number = int(self._first_records.searchsorted(record, side="right")) - 1
         wanted = []
         if actions.continuous:

@@ -5,15 +5,13 @@ Shapes: A continuous dimensions, K branches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
+from rl_tui.engine.demonstrations.opened import OpenedDemonstrations
 from rl_tui.engine.specs import ObservationSpec
 
 _BATCH = 1024  # steps that are decoded at once
@@ -54,33 +52,32 @@ class DemonstrationSummary:
     branches: tuple[tuple[int, ...], ...]
 
 
-def summarize(demonstrations: RecordedDemonstrations, path: str) -> DemonstrationSummary:
+def summarize(demonstrations: OpenedDemonstrations, path: str) -> DemonstrationSummary:
     """The numbers of opened demonstrations; no observation is decoded."""
-    files, spec = demonstrations.files, demonstrations.spec
-    discrete = demonstrations.discrete_actions
+    spec, steps, origin = demonstrations.spec, demonstrations.steps, demonstrations.origin
     return DemonstrationSummary(
         path=path,
         behavior=spec.name,
-        names=tuple(dict.fromkeys(file.head.metadata.name for file in files)),
-        num_files=len(files),
-        bytes=_total_bytes([file.path for file in files]),
-        num_records=sum(file.columns.num_records for file in files),
-        num_agents=len(np.unique(demonstrations.agent_ids)),
-        num_steps=demonstrations.num_steps,
-        num_episodes=len(demonstrations.episodes),
-        num_unfinished=demonstrations.num_unfinished,
-        returns=_spread(demonstrations.episode_returns),
-        lengths=_spread(demonstrations.episode_lengths),
+        names=origin.names,
+        num_files=len(origin.paths),
+        bytes=sum(file.stat().st_size for file in origin.paths),
+        num_records=origin.num_records,
+        num_agents=len(np.unique(steps.agent_ids)),
+        num_steps=steps.num_steps,
+        num_episodes=len(steps.episodes),
+        num_unfinished=steps.num_unfinished,
+        returns=_spread(steps.episode_returns),
+        lengths=_spread(steps.episode_lengths),
         observations=spec.observations,
-        continuous=tuple(_spread(column) for column in demonstrations.continuous_actions.T),
+        continuous=tuple(_spread(column) for column in steps.continuous.T),
         branches=tuple(
             tuple(np.bincount(choices, minlength=size).tolist())
-            for choices, size in zip(discrete.T, spec.actions.branches, strict=True)
+            for choices, size in zip(steps.discrete.T, spec.actions.branches, strict=True)
         ),
     )
 
 
-def require_decodable(demonstrations: RecordedDemonstrations) -> None:
+def require_decodable(demonstrations: OpenedDemonstrations) -> None:
     """Return if every observation can be decoded; keeps none. Raises DemonstrationError."""
     for first in range(0, demonstrations.num_steps, _BATCH):
         demonstrations.transitions(np.arange(first, min(first + _BATCH, demonstrations.num_steps)))
@@ -88,7 +85,3 @@ def require_decodable(demonstrations: RecordedDemonstrations) -> None:
 
 def _spread(values: NDArray[Any]) -> Spread:
     return Spread(float(values.mean(dtype=np.float64)), float(values.min()), float(values.max()))
-
-
-def _total_bytes(paths: Sequence[Path]) -> int:
-    return sum(path.stat().st_size for path in paths)

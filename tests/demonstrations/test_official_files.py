@@ -67,7 +67,7 @@ def test_steps_are_the_pairs_of_the_official_loader(name: str, keep_bytes: int) 
         assert "expected [84, 84, 3]" in official["refused"]  # its loader refuses images of packages before 3.0.0
         return
     steps = opened.transitions(np.arange(opened.num_steps))
-    assert digest(opened.rewards.astype("<f4")) == official["pair rewards"]
+    assert digest(opened.steps.rewards.astype("<f4")) == official["pair rewards"]
     assert digest((steps.endings != CUT).astype("u1")) == official["pair done"]
     assert digest(steps.observations[0]) == official["pair observation 0"]
     actions = {"pair continuous": steps.continuous_actions, "pair discrete": steps.discrete_actions}
@@ -90,13 +90,13 @@ def test_episodes_of_the_basic_recording_begin_in_the_middle_and_end_at_its_goal
     Its agent walks from place 10 to 17. What an end was recorded with is place 10 again, and the next step from there.
     """
     opened = open_demonstrations(FOLDER / "ExpertBasic.demo")
-    assert opened.episode_lengths.tolist() == [*[7] * 10, 2]
-    assert opened.endings[opened.episodes[:, 1] - 1].tolist() == [*[TERMINATED] * 10, CUT]
-    assert opened.num_unfinished == 1
+    assert opened.steps.episode_lengths.tolist() == [*[7] * 10, 2]
+    assert opened.steps.endings[opened.episodes[:, 1] - 1].tolist() == [*[TERMINATED] * 10, CUT]
+    assert opened.steps.num_unfinished == 1
     steps = opened.transitions(np.arange(opened.num_steps))
     places = steps.observations[0].argmax(axis=1).tolist()
     assert places == [*[10, 11, 12, 13, 14, 15, 16] * 10, 10, 11]
-    np.testing.assert_allclose(opened.episode_returns, [*[0.93] * 10, -0.02], rtol=1e-5)
+    np.testing.assert_allclose(opened.steps.episode_returns, [*[0.93] * 10, -0.02], rtol=1e-5)
     assert opened.num_steps == 72
 
 

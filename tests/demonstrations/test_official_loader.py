@@ -60,7 +60,7 @@ def require_equal(opened: RecordedDemonstrations, official: dict[str, Any]) -> N
     if "refused" in official:
         return
     steps = opened.transitions(np.arange(opened.num_steps))
-    assert digest(opened.rewards.astype("<f4")) == official["pair rewards"]
+    assert digest(opened.steps.rewards.astype("<f4")) == official["pair rewards"]
     assert digest((steps.endings != CUT).astype("u1")) == official["pair done"]
     used = [index for index, shape in enumerate(official["shapes"]) if 0 not in shape]
     for index, column in zip(used, steps.observations, strict=True):

@@ -31,9 +31,9 @@ def require_equal(opened: RecordedDemonstrations, recorded: list[Episode]) -> No
     ends = np.cumsum(lengths)
     assert opened.num_steps == sum(lengths)
     assert opened.episodes.tolist() == [[end - length, end] for end, length in zip(ends, lengths, strict=True)]
-    assert opened.endings[ends - 1].tolist() == [each.ending for each in recorded]
-    assert np.count_nonzero(opened.endings) == sum(each.ending != CUT for each in recorded)
-    np.testing.assert_array_equal(opened.rewards, np.concatenate([each.rewards for each in recorded]))
+    assert opened.steps.endings[ends - 1].tolist() == [each.ending for each in recorded]
+    assert np.count_nonzero(opened.steps.endings) == sum(each.ending != CUT for each in recorded)
+    np.testing.assert_array_equal(opened.steps.rewards, np.concatenate([each.rewards for each in recorded]))
     chance = np.random.default_rng(3)
     for rows in (np.arange(opened.num_steps), chance.integers(0, opened.num_steps, 40), np.empty(0, np.int64)):
         steps = opened.transitions(rows)
@@ -47,7 +47,7 @@ def require_equal(opened: RecordedDemonstrations, recorded: list[Episode]) -> No
         continuous = np.concatenate([each.continuous for each in recorded])[rows]
         np.testing.assert_array_equal(steps.continuous_actions, continuous)
         np.testing.assert_array_equal(steps.discrete_actions, np.concatenate([e.discrete for e in recorded])[rows])
-        np.testing.assert_array_equal(steps.endings, opened.endings[rows])
+        np.testing.assert_array_equal(steps.endings, opened.steps.endings[rows])
 
 
 @pytest.mark.parametrize("keep_bytes", [0, 2**29], ids=["decoded each time", "kept"])
@@ -120,7 +120,7 @@ def test_end_of_an_episode_is_not_paired_with_the_beginning_of_the_next(
     assert steps.observations[0].ravel().tolist() == paired
     assert steps.next_observations[0].ravel().tolist() == [n + 1 for n in paired]
     np.testing.assert_allclose(steps.continuous_actions.ravel(), np.array(paired) / 10, rtol=1e-6)
-    assert opened.rewards.tolist() == [rewards_and_ends[n + 1][0] for n in paired]
+    assert opened.steps.rewards.tolist() == [rewards_and_ends[n + 1][0] for n in paired]
     assert steps.endings.tolist() == ends
 
 
@@ -132,14 +132,14 @@ def test_record_after_which_another_agent_follows_is_no_step(tmp_path: Path) -> 
     assert steps.observations[0].ravel().tolist() == [0, 2, 3]
     assert opened.episodes.tolist() == [[0, 1], [1, 3]]
     assert steps.endings.tolist() == [CUT] * 3
-    assert opened.agent_ids.tolist() == [1, 2, 2]
+    assert opened.steps.agent_ids.tolist() == [1, 2, 2]
 
 
 def test_only_an_end_by_the_step_limit_is_truncated(tmp_path: Path) -> None:
     ends = [{}, {"done": True, "max_step_reached": True}, {"max_step_reached": True}, {}, {"done": True}]
     records = [record(info([1.0], **end), continuous_actions=[0.5]) for end in ends]
     opened = open_demonstrations(raw_file(tmp_path / "a.demo", brain(1), records))
-    assert opened.endings.tolist() == [TRUNCATED, CUT, TERMINATED]
+    assert opened.steps.endings.tolist() == [TRUNCATED, CUT, TERMINATED]
 
 
 @pytest.mark.parametrize("version", [0, 1])
@@ -274,7 +274,9 @@ def test_any_sequence_of_records_is_paired_as_a_loop_would(
         return
     opened = open_demonstrations(path)
     steps = opened.transitions(np.arange(opened.num_steps))
-    found = zip(steps.continuous_actions.ravel().tolist(), opened.rewards.tolist(), steps.endings.tolist(), strict=True)
+    found = zip(
+        steps.continuous_actions.ravel().tolist(), opened.steps.rewards.tolist(), steps.endings.tolist(), strict=True
+    )
     assert list(found) == expected
     assert (steps.next_observations[0] == steps.observations[0] + 1).all()
     is_last = np.append(np.diff([n for n, _, _ in expected]) != 1, True) | (steps.endings != CUT)

@@ -53,13 +53,13 @@ def recorded(path: Path, pool: EnvironmentPool, num_episodes: int, behavior: str
 def require_counted(path: Path, scores: Scores) -> None:
     """The file has the episodes of these scores, each from its first step, which observes 0, to its last."""
     opened = open_demonstrations(path)
-    assert sorted(opened.episode_lengths.tolist()) == sorted(scores.lengths.tolist())
-    assert sorted(opened.episode_returns.tolist()) == sorted(scores.returns.tolist())
+    assert sorted(opened.steps.episode_lengths.tolist()) == sorted(scores.lengths.tolist())
+    assert sorted(opened.steps.episode_returns.tolist()) == sorted(scores.returns.tolist())
     steps = opened.transitions(np.arange(opened.num_steps))
     for first, last in opened.episodes.tolist():
         assert steps.observations[0][first:last].ravel().tolist() == list(range(last - first))
         assert steps.next_observations[0][first:last].ravel().tolist() == list(range(1, last - first + 1))
-        assert opened.endings[last - 1] == TERMINATED
+        assert opened.steps.endings[last - 1] == TERMINATED
 
 
 @pytest.mark.parametrize(
@@ -112,15 +112,15 @@ def test_command_records_what_an_evaluation_plays(
     first, second = capsys.readouterr().out.splitlines()
     played = SavedRun(run).play(request(episodes=5, seed=3)).scores["greedy"]
     opened = open_demonstrations(path)
-    assert sorted(opened.episode_lengths.tolist()) == sorted(played.lengths.tolist())
-    np.testing.assert_allclose(sorted(opened.episode_returns), sorted(played.returns), rtol=1e-6)
+    assert sorted(opened.steps.episode_lengths.tolist()) == sorted(played.lengths.tolist())
+    np.testing.assert_allclose(sorted(opened.steps.episode_returns), sorted(played.returns), rtol=1e-6)
     assert first.startswith("Walker at step 256, seed 3, greedy: 5 episodes, ")
     assert second == f"recorded    {path}"
     assert main(words) == 2
     assert capsys.readouterr().err == f"{path}: already exists; choose another name or use --force\n"
     assert main([*words, "--force", "--stochastic"]) == 0
     sampled = SavedRun(run).play(request(episodes=5, seed=3, ways=("sampled",))).scores["sampled"]
-    assert sorted(open_demonstrations(path).episode_lengths.tolist()) == sorted(sampled.lengths.tolist())
+    assert sorted(open_demonstrations(path).steps.episode_lengths.tolist()) == sorted(sampled.lengths.tolist())
 
 
 def test_demonstrations_of_one_of_several_behaviors_are_recorded(tmp_path: Path) -> None:

@@ -1,0 +1,32 @@
+"""Demonstrations of any source, once they are open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from rl_tui.engine.demonstrations.step_columns import StepColumns
+from rl_tui.engine.learning.demonstrations import Demonstrations
+from rl_tui.engine.specs import BehaviorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where they come from. names: of the recordings, each once. num_records: which were stored, also those that are no
+    steps."""
+
+    names: tuple[str, ...]
+    paths: tuple[Path, ...]
+    num_records: int
+
+
+class OpenedDemonstrations(Demonstrations, Protocol):
+    """spec: what the agent observes and does. steps: all but observations."""
+
+    spec: BehaviorSpec
+    steps: StepColumns
+
+    @property
+    def origin(self) -> Origin:
+        """Where they come from."""
