@@ -8,10 +8,12 @@ from pathlib import Path
 from rl_tui.engine.demonstrations.demonstration_file import SUFFIX, open_file
 from rl_tui.engine.demonstrations.file_sensors import ImageOrder
 from rl_tui.engine.demonstrations.misfit import require_fit
+from rl_tui.engine.demonstrations.opened import OpenedDemonstrations
 from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
 from rl_tui.engine.errors import DemonstrationError
 from rl_tui.engine.specs import BehaviorSpec
 
+MINARI = "minari:"
 KEEP_BYTES = 512 * 2**20  # of decoded observations
 
 
@@ -21,19 +23,29 @@ def open_demonstrations(
     *,
     keep_bytes: int = KEEP_BYTES,
     image_order: ImageOrder | None = None,
-) -> RecordedDemonstrations:
-    """The steps of a .demo file, or of all such files in a folder, by name. Raises DemonstrationError.
+) -> OpenedDemonstrations:
+    """The steps of a .demo file, of all such files in a folder by name, or of `minari:NAME`. Raises DemonstrationError.
 
     behavior: which is to learn from them: they must fit it, and images are of its dtypes. keep_bytes: how much memory
     decoded observations may take from one call to the next. image_order: of the floats of images that were not
     compressed, which depends on the version of the game's package and is not written in the file: that of the behavior,
     else CHW as ML-Agents reads them.
     """
+    if str(path).startswith(MINARI):
+        from rl_tui.engine.demonstrations.minari_dataset import open_minari  # imports gymnasium
+
+        return open_minari(str(path).removeprefix(MINARI), behavior, keep_bytes)
+    return open_files(Path(path), behavior, keep_bytes, image_order)
+
+
+def open_files(
+    path: Path, behavior: BehaviorSpec | None, keep_bytes: int, image_order: ImageOrder | None
+) -> RecordedDemonstrations:
+    """The steps of .demo files, see open_demonstrations."""
     if image_order is None:
         package = None if behavior is None else behavior.unity_package
         image_order = "CHW" if package is None else package.image_order
-    paths = _files(Path(path))
-    files = [open_file(each, image_order) for each in paths]
+    files = [open_file(each, image_order) for each in _files(path)]
     spec = files[0].spec
     for file in files[1:]:
         require_fit(file.spec, replace(spec, name=f"{spec.name} in {files[0].path.name}"), str(file.path))

@@ -34,7 +34,7 @@ Each has its own --help.
 
 @dataclass(frozen=True, slots=True)
 class InfoArguments:
-    """`rl-tui demonstrations info`. files: .demo files, or folders of them."""
+    """`rl-tui demonstrations info`. files: .demo files, folders of them, or `minari:NAME`."""
 
     files: tuple[str, ...]
     is_json: bool
@@ -78,7 +78,7 @@ def parse_info(words: Sequence[str]) -> InfoArguments:
         "rl-tui demonstrations info",
         description="Print what demonstrations hold: agents, steps, episodes, returns, observations and actions.",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a .demo file, or a folder of them")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a .demo file, a folder of them, or minari:NAME")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line and FILE, with every field")
     typed = parse(parser, words)
     return InfoArguments(tuple(typed.files), typed.json)
