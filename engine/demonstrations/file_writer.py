@@ -80,6 +80,8 @@ class DemonstrationWriter:
 
     def __init__(self, path: Path, behavior: BehaviorSpec, name: str) -> None:
         self._path, self._behavior, self._name = path, behavior, name
+        package = behavior.unity_package
+        self._has_rows_first = package is not None and package.image_order == "HWC"
         self._unfinished = path.with_name(f"{path.name}.part-{os.getpid()}")
         self._file: BinaryIO | None = None
         self._num_records = self._num_episodes = 0
@@ -141,7 +143,7 @@ class DemonstrationWriter:
             id=self._num_episodes,  # as current packages, which number the episodes of all agents
             action_mask=mask.tolist() if mask is not None and mask.any() else (),
             observations=[
-                _observation(spec, column[step])
+                _observation(spec, column[step], self._has_rows_first)
                 for spec, column in zip(self._behavior.observations, episode.observations, strict=True)
             ],
         )
@@ -184,22 +186,25 @@ def _metadata(metadata: Metadata) -> bytes:
     return written + _field(NAME_FIELD, metadata.name.encode()[:room].decode(errors="ignore").encode())
 
 
-def _observation(spec: Spec, value: Observation) -> ObservationProto:
-    """The message of one observation [...]."""
+def _observation(spec: Spec, value: Observation, has_rows_first: bool) -> ObservationProto:
+    """The message of one observation [...].
+
+    has_rows_first: floats of images are H, W, C under the shape C, H, W, as the package of this behavior records them,
+    and as they are read for it.
+    """
     found = ObservationProto(
         dimension_properties=_PROPERTIES[spec.kind],
         observation_type=GOAL_SIGNAL if spec.is_goal else DEFAULT,
         name=spec.name,
     )
-    if spec.kind == "image":
-        value = value.transpose(2, 0, 1)
-    found.shape.extend(value.shape)
+    in_order = value.transpose(2, 0, 1) if spec.kind == "image" else value
+    found.shape.extend(in_order.shape)
     if spec.dtype == "uint8":
         found.compression_type = PNG
-        found.compressed_data, mapping = _png_files(value)
+        found.compressed_data, mapping = _png_files(in_order)
         found.compressed_channel_mapping.extend(mapping)
     else:
-        found.float_data.data.extend(value.ravel().tolist())
+        found.float_data.data.extend((value if has_rows_first else in_order).ravel().tolist())
     return found
 
 

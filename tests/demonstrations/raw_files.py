@@ -71,3 +71,13 @@ def raw_file(
     parts = [behavior.SerializeToString(), *records]
     path.write_bytes(head + b"".join(varint(len(part)) + part for part in parts) + trailing)
     return path
+
+
+def old_file(path: Path) -> Path:
+    """A recording of a package before version 1.0: one id below zero, the deprecated actions, and no names."""
+    records = [
+        record(info([n / 4, 1.0], id=-47060, reward=n % 3, done=n % 5 == 4), vector_actions_deprecated=[n % 3, 1.0])
+        for n in range(12)
+    ]
+    last = record(info([3.0, 1.0], id=-47060))
+    return raw_file(path, old_brain(3, 2, is_continuous=False), [*records, last])

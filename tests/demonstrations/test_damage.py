@@ -19,7 +19,7 @@ from rl_tui.engine.errors import DemonstrationError
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import BrainParametersProto
 from rl_tui.engine.specs import Ending
-from tests.demonstrations.raw_files import brain, content, info, number, raw_file, record
+from tests.demonstrations.raw_files import brain, content, info, number, old_file, raw_file, record
 from tests.demonstrations.recordings import CHOICES, EVERY_KIND, IMAGES, VECTORS, episodes, write
 from tests.unity_player.encoding import varint
 
@@ -202,6 +202,7 @@ def test_mutated_files_are_refused_with_a_byte_or_read(tmp_path: Path, num_files
         write(tmp_path / f"{spec.name}.demo", spec, episodes(spec, LENGTHS)).read_bytes()
         for spec in (EVERY_KIND, VECTORS, CHOICES, IMAGES)
     ]
+    wholes.append(old_file(tmp_path / "old.demo").read_bytes())
     path = tmp_path / "mutated.demo"
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for _ in range(num_files):

@@ -20,6 +20,7 @@ from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
 from rl_tui.engine.errors import DemonstrationError
 from rl_tui.engine.specs import CUT, BehaviorSpec, Ending, Observation
 from tests.demonstrations.official_digest import digest
+from tests.demonstrations.raw_files import old_file
 from tests.demonstrations.recordings import CHOICES, EVERY_KIND, IMAGES, VECTORS, episode, episodes, write
 from tests.demonstrations.test_damage import mutated
 
@@ -87,6 +88,7 @@ def test_damaged_files_that_are_read_are_read_as_its_loader_reads_them(tmp_path:
     chance, num_equal = random.Random(11), 0
     specs: list[BehaviorSpec] = [EVERY_KIND, VECTORS, CHOICES, IMAGES]
     wholes = [write(tmp_path / f"{s.name}.demo", s, episodes(s, LENGTHS)).read_bytes() for s in specs]
+    wholes.append(old_file(tmp_path / "old.demo").read_bytes())
     opened: dict[Path, RecordedDemonstrations] = {}
     for number in range(num_files):
         path = tmp_path / f"{number}.demo"

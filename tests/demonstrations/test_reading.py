@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -14,10 +15,11 @@ from hypothesis import strategies as st
 from rl_tui.engine.demonstrations import demonstration_file
 from rl_tui.engine.demonstrations.file_writer import Episode
 from rl_tui.engine.demonstrations.opening import open_demonstrations
+from rl_tui.engine.demonstrations.record_columns import NO_LAYOUT
 from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
 from rl_tui.engine.errors import DemonstrationError
 from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import PNG, AgentInfoProto, ObservationProto
-from rl_tui.engine.specs import CUT, TERMINATED, TRUNCATED, BehaviorSpec, Ending
+from rl_tui.engine.specs import CUT, TERMINATED, TRUNCATED, BehaviorSpec, Ending, ObservationSpec, UnityPackage
 from tests.demonstrations.raw_files import brain, info, old_brain, raw_file, record
 from tests.demonstrations.recordings import CHOICES, EVERY_KIND, IMAGES, VECTORS, episode, episodes, write
 from tests.unity_player.images import png
@@ -222,6 +224,49 @@ def test_floats_of_images_are_in_the_order_of_the_package(tmp_path: Path, order:
     path = raw_file(tmp_path / "a.demo", brain(1), records)
     steps = open_demonstrations(path, image_order=order).transitions(np.arange(1))  # type: ignore[arg-type]
     np.testing.assert_array_equal(steps.observations[0][0], image.transpose(1, 2, 0))
+
+
+@pytest.mark.parametrize("order", ["CHW", "HWC"])
+def test_images_of_a_player_are_written_as_its_package_records_them(tmp_path: Path, order: str) -> None:
+    package = UnityPackage("3.0.0", order)  # type: ignore[arg-type]
+    recorded = episodes(EVERY_KIND, LENGTHS)
+    behavior = replace(EVERY_KIND, unity_package=package)
+    path = write(tmp_path / "a.demo", behavior, recorded)
+    require_equal(open_demonstrations(path, behavior), recorded)
+    found = open_demonstrations(path).transitions(np.arange(1)).observations[-1][0]
+    assert np.array_equal(found, recorded[0].observations[-1][0]) == (order == "CHW")
+
+
+def test_records_that_differ_in_their_numbers_only_are_read_at_once(tmp_path: Path) -> None:
+    """Also the ids below zero of old packages, for which protobuf takes ten bytes."""
+    ids = [-7, -(2**31), -1, 3, 200, 2**31 - 1, -7, 0]
+    records = [
+        record(info([float(n), 1.0], id=agent, reward=n + 0.5), vector_actions_deprecated=[n / 8])
+        for agent in ids
+        for n in range(1, 5)
+    ]
+    opened = open_demonstrations(raw_file(tmp_path / "a.demo", old_brain(1, is_continuous=True), records))
+    [columns] = [file.columns for file in opened.files]
+    assert (columns.layouts != NO_LAYOUT).all()
+    assert columns.ids.tolist() == [agent for agent in ids for _ in range(4)]
+    assert columns.rewards.tolist() == [1.5, 2.5, 3.5, 4.5] * len(ids)
+    assert opened.transitions(np.arange(3)).continuous_actions.ravel().tolist() == [0.125, 0.25, 0.375]
+
+
+def test_a_batch_takes_memory_for_its_own_rows_only(tmp_path: Path) -> None:
+    spec = replace(IMAGES, observations=(ObservationSpec("camera", (84, 84, 3), "uint8"),))
+    still = np.zeros((501, 84, 84, 3), np.uint8)
+    recorded = replace(episode(IMAGES, 500, Ending.TERMINATED, 1), observations=(still,))
+    path = write(tmp_path / "a.demo", spec, [recorded])
+    tracemalloc.start()
+    try:
+        opened = open_demonstrations(path, keep_bytes=0)
+        for first in range(0, 500, 10):
+            opened.transitions(np.arange(first, first + 10))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 4 * 2**20 < still.nbytes / 2  # a block that is read has a megabyte, a batch of 10 steps 650 kB
 
 
 def test_file_that_changes_while_it_is_used_is_refused(tmp_path: Path) -> None:
