@@ -25,6 +25,7 @@ from rl_tui.engine.demonstrations.record_layout import INFO_FIELD
 from rl_tui.engine.demonstrations.record_reader import RecordReader, Sensors
 from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import AgentInfoProto
 from rl_tui.engine.sampling.environments.unity.wire.errors import WireError
+from rl_tui.engine.sampling.environments.unity.wire.image_decoder import ImageDecoder
 from rl_tui.engine.specs import BehaviorSpec, Int64, Observations
 
 SUFFIX = ".demo"
@@ -58,8 +59,8 @@ class DemonstrationFile:
                 self.reader.place(block, layouts[part], sensors, columns, rows[part])
 
 
-def open_file(path: Path, image_order: ImageOrder) -> DemonstrationFile:
-    """The file, with all of its records looked at. Raises DemonstrationError."""
+def open_file(path: Path, image_order: ImageOrder, decoder: ImageDecoder) -> DemonstrationFile:
+    """The file, with all of its records looked at. decoder: of all files. Raises DemonstrationError."""
     with _opened(path) as descriptor:
         stamp = _stamp_of(descriptor)
         head = read_head(os.pread(descriptor, LARGEST_HEAD, 0))
@@ -67,7 +68,7 @@ def open_file(path: Path, image_order: ImageOrder) -> DemonstrationFile:
         parts: list[RecordColumns] = []
         for block in blocks_of(descriptor, head.end, head.metadata.num_records, _BLOCK_BYTES):
             if reader is None:
-                reader = RecordReader(_sensors(block, head.behavior, image_order), head.actions)
+                reader = RecordReader(_sensors(block, head.behavior, image_order), head.actions, decoder)
             parts.append(reader.read(block))
         if reader is None:
             raise Damage(head.end, "the file must have a record, got none")

@@ -11,6 +11,7 @@ from rl_tui.engine.demonstrations.misfit import require_fit
 from rl_tui.engine.demonstrations.opened import OpenedDemonstrations
 from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
 from rl_tui.engine.errors import DemonstrationError
+from rl_tui.engine.sampling.environments.unity.wire.image_decoder import ImageDecoder
 from rl_tui.engine.specs import BehaviorSpec
 
 MINARI = "minari:"
@@ -45,7 +46,8 @@ def open_files(
     if image_order is None:
         package = None if behavior is None else behavior.unity_package
         image_order = "CHW" if package is None else package.image_order
-    files = [open_file(each, image_order) for each in _files(path)]
+    decoder = ImageDecoder()
+    files = [open_file(each, image_order, decoder) for each in _files(path)]
     spec = files[0].spec
     for file in files[1:]:
         require_fit(file.spec, replace(spec, name=f"{spec.name} in {files[0].path.name}"), str(file.path))

@@ -40,13 +40,13 @@ _MOST_IN_ONE = 16  # layouts that are made for one block, before protobuf reads 
 @dataclass(slots=True)
 class RecordReader:
     """Knows the layouts that it has met. Owned by one thread. sensors: of all observations, None for those without
-    values."""
+    values. decoder: may be shared with other files, as it has threads."""
 
     sensors: Sensors
     actions: ActionSpec
+    decoder: ImageDecoder
     _layouts: list[RecordLayout] = field(default_factory=list)
     _numbers: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))  # by the length of a record
-    _decoder: ImageDecoder = field(default_factory=ImageDecoder)
 
     def read(self, block: RecordBlock) -> RecordColumns:
         """What the records say, but for observations. Raises Damage."""
@@ -198,11 +198,11 @@ class RecordReader:
                 else:
                     images.append((at, CompressedImage(sensor, found, column[row])))
         try:
-            self._decoder.decode([image for _, image in images])
+            self.decoder.decode([image for _, image in images])
         except WireError:
             for at, image in images:  # one after another, to find the one that is damaged
                 try:
-                    self._decoder.decode([image])
+                    self.decoder.decode([image])
                 except WireError as error:
                     raise Damage(at, str(error)) from error
             raise
