@@ -21,6 +21,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Trainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State
+from tests.learning.cloning.demonstrations import random_demonstrations
 from tests.learning.golden import IN_TORCH
 from tests.learning.rewards import signals
 from tests.learning.rollouts import Simulation
@@ -51,6 +52,7 @@ class Kind:
     network: Mapping[str, Any] = field(default_factory=dict)
     hyper: Mapping[str, Any] = field(default_factory=dict)
     rewards: Mapping[str, Any] = field(default_factory=dict)
+    clones: bool = False
 
     @property
     def spec(self) -> BehaviorSpec:
@@ -71,6 +73,7 @@ KINDS: dict[str, dict[str, Kind]] = {
         "goal": Kind(HYBRID, (SPEED, TARGET)),
         "everything": Kind(HYBRID, EVERYTHING, network=MEMORY),
         "signal": Kind(HYBRID, rewards=SIGNAL),
+        "demonstrations": Kind(HYBRID, EVERYTHING, network=MEMORY, clones=True),
     },
     "sac": {
         "continuous": Kind(CONTINUOUS),
@@ -84,6 +87,7 @@ KINDS: dict[str, dict[str, Kind]] = {
         "goal": Kind(HYBRID, (SPEED, TARGET)),
         "everything": Kind(HYBRID, EVERYTHING, network=MEMORY),
         "signal": Kind(CONTINUOUS, rewards=SIGNAL),
+        "demonstrations": Kind(HYBRID, clones=True),
     },
 }
 OF_EVERYTHING = (
@@ -119,12 +123,14 @@ def made(trainer: str, kind: str, device: torch.device, seed: int = 7, **hyper: 
             "hyperparameters": TRAINERS[trainer] | dict(of.hyper) | hyper,
             "network_settings": {"hidden_units": 8, "num_layers": 1, "normalize": True} | dict(of.network),
             **({"reward_signals": dict(of.rewards)} if of.rewards else {}),
+            "behavioral_cloning": {"demo_path": "a.demo", "batch_size": 12, "num_epoch": 1} if of.clones else None,
             "normalize_reward": trainer == "ppo",
             "time_horizon": 6,
             "max_steps": 2000,
         }
     )
     new: Trainer = registry.implementation("trainers", trainer)(of.spec, config, seed, device)
+    new.use_demonstrations({"a.demo": random_demonstrations(of.spec, [9, 5, 12])})
     return new
 
 
@@ -190,7 +196,7 @@ def test_an_update_gives_what_it_gives_on_the_cpu(trainer: str, kind: str, devic
 
 @pytest.mark.parametrize(
     ("trainer", "kind"),
-    [one for one in ALL if one.values[1] in ("memory", "goal", "priorities", "signal")],
+    [one for one in ALL if one.values[1] in ("memory", "goal", "priorities", "signal", "demonstrations")],
 )
 def test_a_state_moves_to_the_device_and_back(trainer: str, kind: str, device: torch.device) -> None:
     """Trained on one, it continues on the other as it would have where it was; the replay buffer comes along."""
