@@ -26,6 +26,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "ppo": "rl_tui.engine.learning.ppo.settings:PPOSettings",
         "sac": "rl_tui.engine.learning.sac.settings:SACSettings",
         "poca": "rl_tui.engine.learning.poca.settings:POCASettings",
+        "bc": "rl_tui.engine.learning.bc.settings:BCSettings",
     },
     "reward_signals": {
         "extrinsic": "rl_tui.engine.learning.rewards.settings:ExtrinsicSettings",

@@ -65,7 +65,9 @@ def test_names_are_those_built_in_then_those_installed(packages: Packages) -> No
     assert registry.implementation("trainers", "own").__name__ == "OwnTrainer"
     assert registry.package_of("trainers", "own") == "own_trainer 1.0"
     assert registry.package_of("trainers", "ppo") == ""
-    with pytest.raises(NotSupportedError, match=r"^trainers: owl is not supported yet; there are ppo, sac, poca, own$"):
+    with pytest.raises(
+        NotSupportedError, match=r"^trainers: owl is not supported yet; there are ppo, sac, poca, bc, own$"
+    ):
         registry.settings_class("trainers", "owl")
 
 
@@ -176,7 +178,7 @@ def test_one_that_cannot_be_used_is_refused_where_it_is_named_and_harms_nothing_
     assert (plugin["state"], plugin["problem"].startswith(reason)) == ("unusable", True)
     assert f"own_trainer 1.0  Cannot be used: {reason}" in outputs(["plugins"], capsys)[1]
     path.write_text(FILE % "nothing")
-    text = 'must be ppo or sac, got "nothing". `rl-tui plugins` lists what is installed'
+    text = 'must be ppo, sac or bc, got "nothing". `rl-tui plugins` lists what is installed'
     assert text in outputs([str(path), "--dry-run"], capsys)[2]
     path.write_text(FILE % "ppo")
     assert outputs([str(path), "--dry-run"], capsys)[::2] == (0, "")
@@ -272,7 +274,7 @@ TABBED = CODE.replace("    learning_rate:", "    mark: Literal[',', 'tab', ';'] 
 @pytest.mark.parametrize(
     ("written", "text"),
     [
-        ("a2c", f'trainer_type: must be ppo, sac or own, got "a2c". Did you mean sac? {INSTALLED}'),
+        ("a2c", f'trainer_type: must be ppo, sac, bc or own, got "a2c". Did you mean sac? {INSTALLED}'),
         (
             "ppo\n    reward_signals: {surprise: {}}",
             f"reward_signals.surprise: unknown key. Must be one of: extrinsic. {INSTALLED}",

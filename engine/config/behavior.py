@@ -126,6 +126,11 @@ class BehaviorConfig(Settings):
         keys = (key for hyperparameters in every_hyperparameters().values() for key in hyperparameters.model_fields)
         return {**cls.synonyms, **{key: f"hyperparameters.{key}" for key in keys}}
 
+    @classmethod
+    def complete(cls, written: dict[str, object]) -> dict[str, object]:
+        """Hyperparameters that are not written are read as an empty section: the trainer may need some of them."""
+        return {"hyperparameters": {}} | written
+
     @field_validator("network_settings")
     @classmethod
     def _check_memory(cls, network: NetworkSettings, info: ValidationInfo) -> NetworkSettings:

@@ -50,6 +50,8 @@ def _bare_behavior(behavior: Mapping[str, object]) -> dict[str, object]:
     network = _mapping(behavior, "network_settings")
     signals = _mapping(behavior, "reward_signals")
     bare: dict[str, object] = _picked(behavior, ("trainer_type",))
+    if required := _picked(_mapping(behavior, "hyperparameters"), REQUIRED):
+        bare["hyperparameters"] = required
     if signals:
         bare["reward_signals"] = {name: _picked(_mapping(signals, name), REQUIRED) for name in signals}
     of_network = _picked(network, ("vis_encode_type",))

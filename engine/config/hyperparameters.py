@@ -4,7 +4,7 @@ Each trainer's own class is in the trainer's folder (engine/learning/ppo/setting
 configuration is read without importing any algorithm.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import SerializeAsAny
@@ -71,6 +71,11 @@ class Hyperparameters(ChangeableSettings):
     def warmup_steps(self) -> int:
         """Steps that only fill an empty replay buffer, before the first update."""
         return 0
+
+    @property
+    def demo_paths(self) -> Sequence[str]:
+        """The demonstrations without which it cannot learn."""
+        return ()
 
     def num_updates(self, max_steps: int) -> int | None:
         """About how many updates a training of so many steps makes; None where that is not known."""

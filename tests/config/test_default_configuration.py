@@ -11,6 +11,7 @@ from rl_tui.engine.config.loading import effective_yaml, load_config, parse_conf
 from rl_tui.engine.config.presets import preset_names, profile_names, read_preset
 from rl_tui.engine.config.yaml_document import read_yaml
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.learning.bc.settings import BCSettings
 
 PLAIN = "behaviors:\n  A:\n    trainer_type: {trainer}\nenv_settings:\n  env: gymnasium:A-v0\n"
 WITH_SECTIONS = """\
@@ -45,6 +46,12 @@ def test_file_without_settings_is_its_own_default(trainer: str) -> None:
     found = default_configuration(text)
     assert read_yaml(found.text.encode()).values == read_yaml(text.encode()).values
     assert found.added == ()
+
+
+def test_demonstrations_that_a_trainer_needs_stay_in_its_defaults() -> None:
+    of_bc = "behaviors:\n  A:\n    trainer_type: bc\n    hyperparameters: {demo_path: a.demo, batch_size: 3}\n"
+    (behavior,) = parse_config(default_configuration(effective(of_bc)).text.encode(), "the defaults").behaviors.values()
+    assert behavior.hyperparameters == BCSettings(demo_path="a.demo")
 
 
 def test_optional_sections_have_their_own_defaults_and_are_named() -> None:

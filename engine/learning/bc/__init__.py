@@ -1,0 +1,1 @@
+"""Behavioral cloning as a trainer of its own."""
