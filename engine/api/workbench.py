@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from rl_tui.engine.api.plan import LearnerPlan
-from rl_tui.engine.errors import EnvironmentFailure, HookError, RlTuiError
+from rl_tui.engine.errors import EnvironmentFailure, HookError, NotSupportedError, RlTuiError
 from rl_tui.engine.process.tracebacks import name_and_text
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
@@ -104,12 +104,17 @@ class Workbench:
     def learn(self, name: str, block: Trajectories) -> None:
         """Pass a block to its learner. Raises RlTuiError."""
         behavior, runner = self.behaviors[name], self._runner(name)
+        if behavior.learner.is_offline:
+            raise NotSupportedError(f"{name} learns without experience: use run()")
         runner.count(name, block)
         if behavior.learner.is_over:  # it still acts, while others train
             behavior.learner.steps_left.skip(block.num_learned)
             return
+        self._learn(behavior, runner, lambda: behavior.learner.learn_from(block, behavior.policy.state()))
+
+    def _learn(self, behavior: Behavior, runner: EnvironmentRunner, learn: Callable[[], None]) -> None:
         try:
-            behavior.learner.learn_from(block, behavior.policy.state())
+            learn()
         except HookError:
             raise
         except RlTuiError as error:
@@ -122,8 +127,16 @@ class Workbench:
             self.write_events()
 
     def advance(self) -> None:
-        """Collect the next block, and learn from it. Raises RlTuiError."""
-        self.learn(*self.collect())
+        """Collect the next block, and learn from it; before that, behaviors that need none make an update. Raises
+        RlTuiError."""
+        needs_experience = False
+        for runner in self.runtime.runners:
+            needs_experience |= not runner.is_offline
+            for behavior in runner.behaviors.values() if runner.is_offline else ():
+                if not behavior.learner.is_over:
+                    self._learn(behavior, runner, behavior.learner.learn_offline)
+        if needs_experience:
+            self.learn(*self.collect())
 
     def _step(self, runner: EnvironmentRunner) -> None:
         try:

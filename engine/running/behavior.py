@@ -56,6 +56,12 @@ class Behavior:
             if not self.control.safe_point(lambda: None):
                 return
 
+    def learn_offline(self, should_continue: Callable[[], bool]) -> None:
+        """Learn without experience, unless it is over."""
+        if not self.learner.is_over:
+            with self._ending():
+                self.learner.learn_offline(should_continue, self.control.may_continue)
+
     def await_taken(self) -> None:
         """Wait until the learner's thread has begun with the newest block, so that what agents do next is at most one
         version behind."""

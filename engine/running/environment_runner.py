@@ -8,7 +8,7 @@ from functools import partial
 from typing import Protocol
 
 from rl_tui.engine.config.run import EnvSettings
-from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.errors import NotSupportedError, RlTuiError
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.call_timeout import call_with_timeout
 from rl_tui.engine.running.collection import Collection
@@ -102,6 +102,7 @@ class EnvironmentRunner:
         where = f"worker processes {', '.join(map(str, pids))}" if pids else "this process"
         log(f"{counted(self.pool.num_instances, 'instance')} in {where}, started in {made - start:.3f} s")
         self.behaviors = self._maker.make_first(self.pool, self.control)
+        self._require_alike()
         log(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
 
     def _start(self, pool: EnvironmentPool, is_stopped: Callable[[], bool] = never) -> None:
@@ -140,6 +141,19 @@ class EnvironmentRunner:
             why = ", since a policy has no recipe by which workers make it" if is_fallback else ""
             text = f"{counted(number, 'worker')}, and agents act in this process{why}"
         self._bus.log("info", self.environment, text)
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether its behaviors learn without experience: agents do not act."""
+        return any(behavior.learner.is_offline for behavior in self.behaviors.values())
+
+    def _require_alike(self) -> None:
+        """Either all behaviors learn from experience, or none. Raises NotSupportedError."""
+        offline = [name for name, behavior in self.behaviors.items() if behavior.learner.is_offline]
+        others = [name for name in self.behaviors if name not in offline]
+        if offline and others:
+            text = f"behaviors.{offline[0]}: learns without experience, and shares its environment with {others[0]}"
+            raise NotSupportedError(f"{text}, which needs some: train them in two runs")
 
     @property
     def reporter(self) -> ProgressReporter:
@@ -234,6 +248,7 @@ class EnvironmentRunner:
         if behavior.is_threaded:
             self.control.join()  # before it can count as parked
         self.behaviors = {**self.behaviors, spec.name: behavior}
+        self._require_alike()
         self._bus.publish(BehaviorStateChanged(spec.name, "training"))
         self._bus.log("debug", self.environment, f"trainer of {spec.name} made in {time.monotonic() - start:.3f} s")
         return behavior

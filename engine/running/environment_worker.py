@@ -183,9 +183,7 @@ class EnvironmentWorker:
             while self._should_continue() and not self._is_over():
                 if self._ranked is not None and self._ranked.take_turn():
                     continue
-                if runner.receive() and not control.is_lost:
-                    self._stepped_at = time.monotonic()
-                    self._advance()
+                self._step()
                 if not control.is_lost:
                     runner.reporter.publish_due()
         finally:
@@ -194,6 +192,17 @@ class EnvironmentWorker:
         if not control.is_lost:
             for behavior in self._inline:
                 behavior.finish()
+
+    def _step(self) -> None:
+        """Receive the next steps, if any have arrived, and pass them on; or one update of each behavior, where they
+        learn without experience."""
+        if self._runner.is_offline:
+            for behavior in self.behaviors.values():
+                behavior.learn_offline(self._should_continue)
+                self._stepped_at = time.monotonic()
+        elif self._runner.receive() and not self._control.is_lost:
+            self._stepped_at = time.monotonic()
+            self._advance()
 
     def _advance(self) -> None:
         """Pass every block that is due to its learner, and let agents act with the weights that result."""

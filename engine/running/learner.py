@@ -85,6 +85,7 @@ class Learner:
         self.hyperparameters = parts.hyperparameters
         self.metrics: Metrics = {}  # of the newest update of this process
         self.update_seconds = 0.0
+        self.num_offline_rows = 0  # that this process has learned from without experience
         self.version_lag = 0  # of the newest experience: how many versions of the weights have followed its own
         self.busy_with: WaitsFor | None = None  # in its thread, which may be that of its environment
         self.trainer: Trainer = parts.trainer
@@ -156,6 +157,11 @@ class Learner:
         return self._settings.is_training and self.life.has_diverged and self._saver.has_good(self.behavior)
 
     @property
+    def is_offline(self) -> bool:
+        """Whether `learn_offline` is called instead of `learn_from`."""
+        return self._settings.is_training and self.trainer.learns_offline
+
+    @property
     def max_steps(self) -> int:
         """Where it ends."""
         return self._settings.config.max_steps
@@ -217,6 +223,15 @@ class Learner:
         if self.add(block, policy_state):
             has_all = self._settings.is_training and self.trainer.is_ready()
             self.advance(block.num_learned, block.num_rows, has_all, should_continue, may_continue)
+
+    def learn_offline(
+        self, should_continue: Callable[[], bool] = always, may_continue: Callable[[], bool] = always
+    ) -> None:
+        """One update of a trainer that needs no experience; its rows are steps. As `learn_from`."""
+        num_rows = min(self.trainer.rows_per_update, self.max_steps - self.step)
+        self.num_offline_rows += num_rows
+        self.steps_left.count(num_rows)
+        self.advance(num_rows, 0, True, should_continue, may_continue)
 
     @needing_memory("training")
     def add(self, block: Trajectories, policy_state: State) -> bool:

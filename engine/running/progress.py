@@ -51,7 +51,8 @@ class ProgressReporter:
     def add(self, name: str, behavior: Behavior) -> None:
         """Report on this behavior, too, which the collector has by the next call of another method."""
         self._behaviors[name] = behavior
-        self._offsets[name], self._sampled_before[name] = behavior.learner.step, behavior.learner.num_sampled
+        offline = behavior.learner.num_offline_rows  # before a roll back
+        self._offsets[name], self._sampled_before[name] = behavior.learner.step - offline, behavior.learner.num_sampled
         self._speeds[name] = Speed(self._seconds)
         self._first_versions[name] = behavior.learner.weights.first_version
         self._episodes[name] = EpisodeGroups()
@@ -134,7 +135,8 @@ class ProgressReporter:
 
     def _num_learned(self, name: str) -> int:
         """Steps to learn from of all ranks, of which each has sampled about as many as this one."""
-        return self._collector.num_learned(name) * self._behaviors[name].learner.num_ranks
+        learner = self._behaviors[name].learner
+        return (self._collector.num_learned(name) + learner.num_offline_rows) * learner.num_ranks
 
     def _num_sampled(self, name: str) -> int:
         """The same of all steps."""

@@ -1,0 +1,162 @@
+"""Runs of a trainer that learns without experience: its updates count, and no agent acts but to evaluate it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+
+import rl_tui
+from rl_tui.engine import registry
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.errors import NotSupportedError
+from rl_tui.engine.learning.bc.settings import BCSettings
+from rl_tui.engine.learning.bc.trainer import HELD_OUT, LOSS, BCTrainer
+from rl_tui.engine.session.messages import (
+    BehaviorStarted,
+    BehaviorStateChanged,
+    CheckpointSaved,
+    EpisodesFinished,
+    MetricsReported,
+    Pause,
+    ProgressReported,
+    Resume,
+    RunStateChanged,
+    SaveCheckpoint,
+    Stop,
+    TimeSplit,
+)
+from rl_tui.engine.specs import BehaviorSpec
+from tests.learning.cloning.demonstrations import Recorded
+from tests.running.runs import behavior, configuration, ending, equal, live, run_to_end, tensors_of
+
+OFFLINE: dict[str, Any] = {
+    "trainer_type": "told",
+    "hyperparameters": {"demo_path": "a.demo", "batch_size": 32, "samples_per_update": 64, "learning_rate": 1e-2},
+    "max_steps": 640,
+}
+
+
+class ToldSettings(BCSettings):
+    """Of `Told`."""
+
+    implementation: ClassVar = f"{__name__}:Told"
+
+
+class Told(BCTrainer):
+    """Has demonstrations from the beginning, of going to the side that is shown."""
+
+    def __init__(self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device):
+        super().__init__(spec, config, seed, device)
+        random = np.random.default_rng(3)
+        seen = tuple(random.choice([-1.0, 1.0], (200, *one.shape)).astype(np.float32) for one in spec.observations)
+        side = 2 * (seen[0] > 0).astype(np.int64)  # left, stay, right
+        self.use_demonstrations({"a.demo": Recorded(seen, np.zeros((200, 0), np.float32), side, [20] * 10)})
+
+
+@pytest.fixture(autouse=True)
+def told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trainer has a name."""
+    monkeypatch.setitem(registry.BUILT_IN["trainers"], "told", f"{__name__}:ToldSettings")  # type: ignore[arg-type]  # a dict
+
+
+def offline(folder: Path, env: str = "toy:one-step", changes: Any = None, **settings: Any) -> Any:
+    return configuration(folder, {"A": behavior(**OFFLINE | settings)}, env=env, **(changes or {}))
+
+
+def test_its_updates_are_the_steps_and_no_agent_acts(tmp_path: Path) -> None:
+    run = run_to_end(offline(tmp_path, max_steps=6400))
+    assert run.launch.exit_code == 0
+    assert ending(run).state == "finished"
+    (started,) = run.of(BehaviorStarted)
+    assert (started.step, started.max_steps) == (0, 6400)
+    last = run.of(ProgressReported)[-1]
+    assert (last.step, last.num_learned, last.num_updates) == (6400, 6400, 100)
+    assert not run.of(EpisodesFinished)
+    split = run.of(TimeSplit)[-1]
+    assert split.environment_seconds == 0
+    assert split.update_seconds > 0
+    summaries = [event.metrics for event in run.of(MetricsReported) if LOSS in event.metrics]
+    assert summaries[-1][LOSS] < 0.5 * summaries[0][LOSS]
+    assert HELD_OUT in summaries[-1]
+
+
+def test_the_last_update_counts_up_to_max_steps(tmp_path: Path) -> None:
+    run = run_to_end(offline(tmp_path, max_steps=200))
+    assert [event.step for event in run.of(ProgressReported)][-1] == 200
+    assert run.of(ProgressReported)[-1].num_updates == 4
+
+
+def test_it_is_evaluated_in_an_environment_of_its_own(tmp_path: Path) -> None:
+    evaluation = {"interval": 3200, "episodes": 40}
+    run = run_to_end(offline(tmp_path, evaluation=evaluation, max_steps=6400))
+    tag = "Evaluation/Cumulative Reward"
+    found = [event.metrics[tag] for event in run.of(MetricsReported) if tag in event.metrics]
+    assert found[-1] == 1.0
+    assert not run.of(EpisodesFinished)
+
+
+def test_a_killed_run_continues_from_its_checkpoint_and_ends_the_same(tmp_path: Path) -> None:
+    whole = run_to_end(offline(tmp_path / "whole", max_steps=64 * 400))
+    settings = {"max_steps": 64 * 400}
+    with live(offline(tmp_path, **settings)) as run:
+        run.wait_for(ProgressReported, lambda event: event.step > 64)
+        assert run.send(Pause()).ok
+        assert run.send(SaveCheckpoint()).ok
+        assert run.send(Resume()).ok
+        assert run.send(Stop("now")).ok  # which ends the update that it is in
+        run.wait()
+    assert ending(run).state == "stopped"
+    resumed = run_to_end(offline(tmp_path, changes={"checkpoint_settings": {"resume": True}}, **settings))
+    (started,) = resumed.of(BehaviorStarted)
+    assert 64 < started.step < settings["max_steps"]
+    ends = [each.of(CheckpointSaved)[-1] for each in (whole, resumed)]
+    assert [end.step for end in ends] == [settings["max_steps"]] * 2
+    assert equal(*(tensors_of(Path(end.path)) for end in ends))
+
+
+def test_it_never_has_a_thread_of_its_own(tmp_path: Path) -> None:
+    run = run_to_end(offline(tmp_path, threaded=True))
+    assert run.launch.exit_code == 0
+    assert run.of(ProgressReported)[-1].step == 640
+
+
+def test_what_fails_in_an_update_ends_it_and_keeps_what_was_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn = Told.update
+
+    def fails(self: Told, step: int, *rest: Any) -> Any:
+        if self.num_updates == 3:
+            assert isinstance(self._demonstrations, Recorded)
+            self._demonstrations.observations[0][:] = np.nan
+        return learn(self, step, *rest)
+
+    monkeypatch.setattr(Told, "update", fails)
+    run = run_to_end(offline(tmp_path))
+    assert run.launch.exit_code == 5
+    states = [event for event in run.of(BehaviorStateChanged) if event.state == "failed"]
+    assert "demonstrations is not finite at step 256" in states[0].reason
+
+
+def test_it_cannot_share_an_environment_with_one_that_needs_experience(tmp_path: Path) -> None:
+    behaviors = {"Left": behavior(**OFFLINE), "Right": behavior()}
+    run = run_to_end(configuration(tmp_path, behaviors, env="tests.running.environments:Pair"))
+    assert run.launch.exit_code == 2
+    assert "learns without experience" in run.of(RunStateChanged)[-1].reason
+
+
+def test_a_program_makes_its_updates_with_run(tmp_path: Path) -> None:
+    with rl_tui.Learner(
+        BehaviorConfig.model_validate(behavior(**OFFLINE)), "toy:one-step", tmp_path / "run", behavior="A", seed=1
+    ) as learner:
+        losses = learner.run(3)
+        assert (learner.step, learner.num_updates) == (192, 3)
+        assert LOSS in losses
+        with pytest.raises(NotSupportedError, match=r"A learns without experience: use run\(\)"):
+            learner.learn(learner.collect())
+        learner.run(100)
+        assert learner.step == 640
