@@ -31,6 +31,7 @@ class Hyperparameters(ChangeableSettings):
     """
 
     squashes_actions: ClassVar[bool] = False  # the policy bounds continuous actions by a tanh
+    learns_offline: ClassVar[bool] = False  # updates need no experience, and no agent acts for them
 
     # For warnings, by their kind (engine/session/health/monitor.py lists the common ones).
     health_rules: ClassVar[Mapping[str, str]] = {}  # rules of its own as "module:Class"; "": a common one is left out

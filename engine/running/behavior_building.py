@@ -108,8 +108,6 @@ class BehaviorBuilder:
         with _named(f"behaviors.{name}"):
             seed, sync = derived_seed(run.seed, self._index, 0), run.role.make_sync()
             trainer = make_trainer(self._spec, config, seed, run.device, sync)
-            if trainer.learns_offline and run.role.has_others:
-                raise NotSupportedError(f"trainer {config.trainer_type} is not supported on several ranks yet")
         if run.is_training and trainer.replay_bytes:
             steps, size = config.hyperparameters.replay_steps, trainer.replay_bytes
             run.budget.claim(name, steps, size, is_saved=config.hyperparameters.saves_replay)
@@ -250,7 +248,7 @@ class BehaviorBuilder:
 
     def _behavior(self, learner: Learner, policy: Policy, trainer: Trainer) -> Behavior:
         queue_size = max(1, -(-trainer.rows_per_update // BLOCK_ROWS))  # one rollout; more would only be staler
-        is_threaded = self._config.threaded and self._run.is_training and not trainer.learns_offline
+        is_threaded = self._config.threaded and self._run.is_training and not learner.is_offline
         return Behavior(
             spec=self._spec,
             learner=learner,

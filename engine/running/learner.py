@@ -159,7 +159,7 @@ class Learner:
     @property
     def is_offline(self) -> bool:
         """Whether `learn_offline` is called instead of `learn_from`."""
-        return self._settings.is_training and self.trainer.learns_offline
+        return self._settings.is_training and self._settings.config.hyperparameters.learns_offline
 
     @property
     def max_steps(self) -> int:

@@ -559,6 +559,17 @@ env_settings: {env: 'a:b'}
 """,
             ["1:20: behaviors.A.self_play"],
         ),
+        Case(
+            """\
+behaviors:
+  A:
+    trainer_type: bc
+    hyperparameters: {demo_path: d}
+    behavioral_cloning: {demo_path: d}
+env_settings: {env: 'gymnasium:CartPole-v1'}
+""",
+            ["5:5: behaviors.A.behavioral_cloning"],
+        ),
         Case("behaviors: {A: {}}", ["--set behaviors.A.trainer_type"], {"behaviors.A.trainer_type": "poca"}),
         Case("debug: false", ["1:1: behaviors"]),
         Case(
@@ -622,6 +633,25 @@ env_settings:
 
 UNUSED: dict[str, list[Case]] = {
     "Keys without effect": [
+        Case(
+            """\
+behaviors:
+  A:
+    trainer_type: bc
+    hyperparameters: {demo_path: d}
+    reward_signals: {extrinsic: {gamma: 0.9}}
+    time_horizon: 32
+    threaded: true
+    normalize_reward: true
+env_settings: {env: "gymnasium:X-v1"}
+""",
+            [
+                "5:5: behaviors.A.reward_signals",
+                "6:5: behaviors.A.time_horizon",
+                "7:5: behaviors.A.threaded",
+                "8:5: behaviors.A.normalize_reward",
+            ],
+        ),
         Case(
             """\
 behaviors:

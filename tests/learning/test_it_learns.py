@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def train(
     max_steps: int,
     seed: int,
     device: torch.device,
-    demonstrations: Mapping[str, Demonstrations] = {},
+    demonstrations: Mapping[str, Demonstrations] = MappingProxyType({}),
 ) -> Trainer:
     """Collect and update in turn until so many steps are learned from. demonstrations: by path."""
     (behavior,) = environments[0].specs

@@ -15,6 +15,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.learning.bc.settings import BCSettings
 from rl_tui.engine.learning.bc.trainer import HELD_OUT, LOSS, BCTrainer
+from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -160,3 +161,8 @@ def test_a_program_makes_its_updates_with_run(tmp_path: Path) -> None:
             learner.learn(learner.collect())
         learner.run(100)
         assert learner.step == 640
+
+
+def test_several_ranks_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotSupportedError, match=r"A.trainer_type: told is not supported on several ranks yet"):
+        Role(rank=0, size=2).require_supported(offline(tmp_path))

@@ -14,6 +14,7 @@ class BCSettings(Hyperparameters):
 
     implementation: ClassVar = "rl_tui.engine.learning.bc.trainer:BCTrainer"
     changeable: ClassVar = ("learning_rate",)
+    learns_offline: ClassVar = True
 
     demo_path: str = Field(description="A file of demonstrations, or a folder of them.")
     batch_size: PositiveWhole = Field(256, description="Demonstrated steps of a mini-batch.")

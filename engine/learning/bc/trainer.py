@@ -44,7 +44,6 @@ class BCTrainer(ActorTrainer[BCSettings]):
     """
 
     is_on_policy = False
-    learns_offline = True
     actor_prefix = "actor.parameters."
 
     def __init__(

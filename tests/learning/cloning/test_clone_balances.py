@@ -14,7 +14,7 @@ from rl_tui.engine.sampling.environments.factory import make_environments
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.specs import Actions, Choice, DecisionSteps, Float32, Policy, State, Weights
 from tests.learning.cloning.demonstrations import Recorded, recorded
-from tests.learning.test_it_learns import mean_return
+from tests.learning.test_it_learns import mean_return, train
 
 BEHAVIOR, EPISODES, LONGEST = "CartPole", 8, 500
 
@@ -90,3 +90,33 @@ def test_a_clone_balances_as_its_expert_does_and_not_from_permuted_actions(torch
     permuted, loss = cloned(steps, torch_device)
     assert permuted < 0.3 * LONGEST
     assert loss > 0.6
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize(
+    ("trainer", "strength", "hyper"),
+    [
+        ("ppo", 10, {"buffer_size": 512, "batch_size": 128, "learning_rate": 3e-4}),
+        ("sac", 1, {"buffer_size": 5000, "batch_size": 64, "steps_per_update": 64, "learning_rate": 3e-3}),
+    ],
+)
+def test_demonstrations_beside_rewards_balance_long_before_rewards_alone(
+    trainer: str, strength: float, hyper: dict[str, object], torch_device: torch.device
+) -> None:
+    steps, returns = demonstrations(Expert()), []
+    own = {"demo_path": "cart.demo", "samples_per_update": 2048, "batch_size": 64, "strength": strength}
+    for cloning in (own, None):
+        config = BehaviorConfig.model_validate(
+            {
+                "trainer_type": trainer,
+                "hyperparameters": hyper,
+                "network_settings": {"hidden_units": 32, "num_layers": 1, "normalize": True},
+                "behavioral_cloning": cloning,
+                "time_horizon": 64,
+                "max_steps": 100_000,
+            }
+        )
+        made = train(copies(), config, 2048, 1, torch_device, {"cart.demo": steps})
+        returns.append(mean_return(copies(), made.make_policy(1, is_greedy=True), 16, seed=2))
+    assert returns[0] > 0.8 * LONGEST
+    assert returns[1] < 0.5 * LONGEST
