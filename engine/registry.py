@@ -51,6 +51,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "toy": "rl_tui.engine.sampling.environments.settings:ToySettings",
         "pettingzoo": "rl_tui.engine.sampling.environments.settings:PettingZooSettings",
         "mlagents": "rl_tui.engine.sampling.environments.settings:BaseEnvSettings",
+        "demonstrations": "rl_tui.engine.sampling.environments.settings:DemonstrationsSettings",
         "unity": "rl_tui.engine.sampling.environments.settings:UnitySettings",
     },
 }

@@ -169,7 +169,8 @@ def test_only_the_registry_names_plug_ins() -> None:
         "engine/running/writers/timers.py": {"mlagents"},  # the package
         "engine/running/training_analytics.py": {"extrinsic", "gail", "curiosity", "rnd"},  # fields of a message
         "engine/config/presets.py": {"gymnasium"},  # the name of every profile
-        "engine/config/environment_name.py": {"gymnasium", "unity"},  # whose ids may have dots; that of a path alone
+        # whose ids may have dots; that of a path alone; of those who need no environment
+        "engine/config/environment_name.py": {"gymnasium", "unity", "demonstrations"},
         "tui/command_line/configuration.py": {"ppo"},  # what trains where neither a file nor a flag says it
         "tui/demo/script.py": {"ppo", "sac"},  # the cast
         "tui/panes/detail.py": {"extrinsic"},  # the short form of a metric

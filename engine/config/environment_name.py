@@ -8,6 +8,7 @@ from rl_tui.engine.config.types import refusal
 from rl_tui.engine.errors import PluginError
 
 UNITY = "unity"
+DEMONSTRATIONS = "demonstrations"
 EDITOR = f"{UNITY}:editor"  # a player of that name is unity:./editor
 _GYMNASIUM_ID = re.compile(r"([\w:.-]+/)?[\w.-]+-v[0-9]+")
 _VERSION = re.compile(r"[-_]v[0-9]+$")

@@ -24,6 +24,7 @@ class EnvironmentSettings(PluginSettings):
     has_one_behavior: ClassVar[bool] = False  # and never more, which has the name that the file gives it
     names_agents: ClassVar[bool] = False  # its agents have names, by which env_settings.behaviors selects them
     pattern: ClassVar[str] = "NAME"  # what follows the colon, in messages
+    has_agents: ClassVar[bool] = True  # else it only says what is observed and done, to behaviors that learn offline
     takes_wrappers: ClassVar[bool] = False  # its copies may be put into the classes of env_settings.wrappers
     has_mlagents_defaults: ClassVar[bool] = False  # where no file says otherwise, its behaviors are trained with these
     not_drawn: ClassVar[str] = ""  # why none can be watched or recorded, and what to do instead

@@ -4,12 +4,12 @@ import re
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, JsonValue, PrivateAttr, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, JsonValue, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from rl_tui.engine.config.agents import BehaviorPatterns, Patterns
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import SourceMap, describe, must_be, visible
-from rl_tui.engine.config.environment_name import EDITOR, UNITY, read_environment
+from rl_tui.engine.config.environment_name import DEMONSTRATIONS, EDITOR, UNITY, read_environment
 from rl_tui.engine.config.environment_parameters import EnvironmentParameter
 from rl_tui.engine.config.environments import read_arguments
 from rl_tui.engine.config.types import (
@@ -290,6 +290,21 @@ class RunConfig(Settings):
         origins.update((path, origin) for path in paths)
         config = self.model_copy(update={"behaviors": behaviors})
         return config.with_source(replace(self.source, origins=origins))
+
+    @model_validator(mode="after")
+    def _learn_from_demonstrations(self) -> Self:
+        """Without an environment, behaviors that learn from demonstrations alone have these in its place."""
+        settings = self.env_settings
+        is_offline = all(each.hyperparameters.learns_offline for each in self.all_behaviors)
+        if settings.env is None and settings.env_path is None and self.behaviors and is_offline:
+            env = {
+                name: f"{DEMONSTRATIONS}:{path}"
+                for name, behavior in self.behaviors.items()
+                for path in behavior.hyperparameters.demo_paths[:1]
+            }
+            found = settings.model_copy(update={"env": env})
+            object.__setattr__(self, "env_settings", found)  # frozen, but still being built
+        return self
 
     @field_validator("env_settings")
     @classmethod

@@ -241,6 +241,10 @@ def _unused(config: RunConfig) -> Iterator[Diagnostic]:
         yield Diagnostic(("writers",), "with --inference no statistics are recorded", of_key=True)
     for path, behavior in _sections(config):
         yield from _unused_in_behavior(path, behavior)
+    for path, environment in _environments(config.env_settings):
+        if (kind := kind_of(environment)) and not kind.has_agents:
+            text = "there is no environment to evaluate in: set env"
+            yield Diagnostic(("behaviors", path[-1], "evaluation"), text, of_key=True)
 
 
 def _names_agents(env: str) -> bool:

@@ -11,6 +11,7 @@ from functools import partial
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.environment_name import EDITOR
+from rl_tui.engine.config.environments import kind_of
 from rl_tui.engine.config.support import find_unsupported_defaults
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError, HookError, NotSupportedError, PluginError
@@ -144,6 +145,8 @@ class BehaviorBuilder:
             return None
         if place.source.env == EDITOR:
             return None  # there is no second one, as a warning says
+        if (kind := kind_of(place.source.env)) is not None and not kind.has_agents:
+            return None  # as a warning says
         if not run.is_training:
             run.bus.log("warning", self._spec.name, "evaluation: no effect with --inference, the policy stays as it is")
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,10 +13,14 @@ import torch
 import rl_tui
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.support import find_unsupported, find_unused
 from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.learning.bc.settings import BCSettings
 from rl_tui.engine.learning.bc.trainer import HELD_OUT, LOSS, BCTrainer
 from rl_tui.engine.running.ranks.role import Role
+from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
+from rl_tui.engine.sampling.environments.settings import DemonstrationsSettings
+from rl_tui.engine.sampling.environments.without_agents import WithoutAgents
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -30,24 +35,24 @@ from rl_tui.engine.session.messages import (
     Stop,
     TimeSplit,
 )
-from rl_tui.engine.specs import BehaviorSpec
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec
 from tests.learning.cloning.demonstrations import Recorded
 from tests.running.runs import behavior, configuration, ending, equal, live, run_to_end, tensors_of
 
 OFFLINE: dict[str, Any] = {
-    "trainer_type": "told",
+    "trainer_type": "rehearsed",
     "hyperparameters": {"demo_path": "a.demo", "batch_size": 32, "samples_per_update": 64, "learning_rate": 1e-2},
     "max_steps": 640,
 }
 
 
-class ToldSettings(BCSettings):
-    """Of `Told`."""
+class RehearsedSettings(BCSettings):
+    """Of `Rehearsed`."""
 
-    implementation: ClassVar = f"{__name__}:Told"
+    implementation: ClassVar = f"{__name__}:Rehearsed"
 
 
-class Told(BCTrainer):
+class Rehearsed(BCTrainer):
     """Has demonstrations from the beginning, of going to the side that is shown."""
 
     def __init__(self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device):
@@ -59,12 +64,12 @@ class Told(BCTrainer):
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> None:
+def rehearsed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The trainer has a name."""
-    monkeypatch.setitem(registry.BUILT_IN["trainers"], "told", f"{__name__}:ToldSettings")  # type: ignore[arg-type]  # a dict
+    monkeypatch.setitem(registry.BUILT_IN["trainers"], "rehearsed", f"{__name__}:RehearsedSettings")  # type: ignore[arg-type]  # a dict
 
 
-def offline(folder: Path, env: str = "toy:one-step", changes: Any = None, **settings: Any) -> Any:
+def offline(folder: Path, env: str | None = "toy:one-step", changes: Any = None, **settings: Any) -> Any:
     return configuration(folder, {"A": behavior(**OFFLINE | settings)}, env=env, **(changes or {}))
 
 
@@ -128,15 +133,15 @@ def test_it_never_has_a_thread_of_its_own(tmp_path: Path) -> None:
 def test_what_fails_in_an_update_ends_it_and_keeps_what_was_learned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    learn = Told.update
+    learn = Rehearsed.update
 
-    def fails(self: Told, step: int, *rest: Any) -> Any:
+    def fails(self: Rehearsed, step: int, *rest: Any) -> Any:
         if self.num_updates == 3:
             assert isinstance(self._demonstrations, Recorded)
             self._demonstrations.observations[0][:] = np.nan
         return learn(self, step, *rest)
 
-    monkeypatch.setattr(Told, "update", fails)
+    monkeypatch.setattr(Rehearsed, "update", fails)
     run = run_to_end(offline(tmp_path))
     assert run.launch.exit_code == 5
     states = [event for event in run.of(BehaviorStateChanged) if event.state == "failed"]
@@ -164,5 +169,35 @@ def test_a_program_makes_its_updates_with_run(tmp_path: Path) -> None:
 
 
 def test_several_ranks_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotSupportedError, match=r"A.trainer_type: told is not supported on several ranks yet"):
+    with pytest.raises(NotSupportedError, match=r"A.trainer_type: rehearsed is not supported on several ranks yet"):
         Role(rank=0, size=2).require_supported(offline(tmp_path))
+
+
+class ShownSettings(DemonstrationsSettings):
+    """Of `Shown`."""
+
+    implementation: ClassVar = f"{__name__}:Shown"
+
+
+class Shown(EnvironmentKind[ShownSettings]):
+    """As a reader of demonstrations makes it."""
+
+    def make(self, name: str, behavior: str, copies: range, settings: ShownSettings) -> Sequence[Environment]:
+        spec = BehaviorSpec(behavior, (ObservationSpec("side", (1,)),), ActionSpec(0, (3,)))
+        return [WithoutAgents(spec)]
+
+
+def test_it_needs_no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not wait for the Unity Editor, and what needs agents is named."""
+    evaluation = {"interval": 320, "episodes": 40}
+    config = offline(tmp_path, env=None, evaluation=evaluation)
+    assert config.env_settings.environment == {"A": "demonstrations:a.demo"}
+    (line,) = find_unsupported(config)
+    assert line.endswith("environment demonstrations:a.demo is not supported yet")
+    monkeypatch.setitem(registry.BUILT_IN["environments"], "demonstrations", f"{__name__}:ShownSettings")  # type: ignore[arg-type]  # a dict
+    (line,) = find_unused(config)
+    assert "behaviors.A.evaluation (there is no environment to evaluate in: set env)" in line
+    run = run_to_end(config)
+    assert run.launch.exit_code == 0
+    assert run.of(ProgressReported)[-1].step == 640
+    assert run.of(BehaviorStarted)[0].num_agents == 0

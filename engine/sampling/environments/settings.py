@@ -60,6 +60,21 @@ class PettingZooSettings(OpenArguments):
         return "/" not in name or ":" in name
 
 
+class DemonstrationsSettings(EnvironmentSettings):
+    """What was demonstrated, as demonstrations:PATH, for behaviors that learn from nothing else."""
+
+    implementation: ClassVar = ""
+    has_one_behavior: ClassVar = True
+    has_agents: ClassVar = False
+    pattern: ClassVar = "PATH"
+    not_drawn: ClassVar = "there is nothing to watch: set env"
+
+    @classmethod
+    def runs_user_code(cls, name: str) -> bool:
+        """Never."""
+        return False
+
+
 class UnityArguments(EnvironmentSettings):
     """Players built with Unity, and the Editor.
 
