@@ -20,6 +20,8 @@ from rl_tui.engine.demonstrations.record_reader import Sensors
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import BehaviorSpec, Bool, Int64, Observations
 
+_CACHE_BYTES = 2**18
+
 
 class RecordedDemonstrations:
     """Implements OpenedDemonstrations. Used by one thread. Holds no open file.
@@ -64,24 +66,25 @@ class RecordedDemonstrations:
 
     def transitions(self, rows: Int64) -> Transitions:
         """The steps in these rows, i64[B]. A choice that was taken is never masked. Raises DemonstrationError."""
-        columns, places = self._observations(self._records[rows])
-        before, after = (
-            tuple(column.take(part, 0) for column in columns) for part in (places[: len(rows)], places[len(rows) :])
-        )
+        before, after = self._observations(self._records[rows])
         return self.steps.transitions(rows, before, after, self.spec.actions)
 
-    def _observations(self, records: Int64) -> tuple[Observations, Int64]:
-        """Columns with the observations of these records and of those after each, and their 2B rows there."""
+    def _observations(self, records: Int64) -> tuple[Observations, Observations]:
+        """Those of these records, i64[B], and of those after each."""
         both = np.concatenate([records, records + 1])
         if self._kept is not None:
             missing = np.unique(both[~self._is_kept[both]])
             self._decode(missing, self._kept, missing)
             self._is_kept[missing] = True
-            return self._kept, both
-        needed, places = np.unique(both, return_inverse=True)
-        columns = self._make_columns(len(needed))
-        self._decode(needed, columns, np.arange(len(needed)))
-        return columns, places
+            return _taken(self._kept, records), _taken(self._kept, records + 1)
+        needed, first, which = np.unique(both, return_index=True, return_inverse=True)
+        columns = self._make_columns(len(both))
+        self._decode(needed, columns, first)
+        sources = first[which]  # a record that is needed twice is decoded once
+        for rows in self._parts(np.flatnonzero(sources != np.arange(len(both)))):
+            for column in columns:
+                column[rows] = column[sources[rows]]
+        return tuple(column[: len(records)] for column in columns), tuple(column[len(records) :] for column in columns)
 
     def _decode(self, records: Int64, columns: Observations, rows: Int64) -> None:
         """Write the observations of these records, in ascending order, into these rows of `columns`."""
@@ -95,6 +98,11 @@ class RecordedDemonstrations:
 
     def _make_columns(self, count: int) -> Observations:
         return tuple(np.empty((count, *one.shape), one.dtype) for one in self.spec.observations)
+
+    def _parts(self, rows: Int64) -> list[Int64]:
+        """So few rows each that what is copied of them stays in the processor's cache."""
+        few = max(1, _CACHE_BYTES // self._bytes_of(1))
+        return [rows[begin : begin + few] for begin in range(0, len(rows), few)]
 
     def _bytes_of(self, count: int) -> int:
         return count * sum(math.prod(one.shape) * np.dtype(one.dtype).itemsize for one in self.spec.observations)
@@ -124,6 +132,10 @@ class RecordedDemonstrations:
             found = str([*columns.continuous[record].tolist(), *columns.discrete[record].tolist()])
         with named_after(self.files[number].path):
             raise Damage(int(columns.begins[record]), f"the action must be {' and '.join(wanted)}, got {found}")
+
+
+def _taken(columns: Observations, rows: Int64) -> Observations:
+    return tuple(column.take(rows, 0) for column in columns)
 
 
 def _observing(sensors: Sensors, behavior: BehaviorSpec) -> Sensors:
