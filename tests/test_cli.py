@@ -26,6 +26,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.tui.cli import main, why_headless
 from rl_tui.tui.command_line.command_arguments import parse_check
+from rl_tui.tui.command_line.commands import calls_environments
 from rl_tui.tui.command_line.configuration import find_config
 from rl_tui.tui.command_line.train_arguments import ScreenOptions, _parser, parse_train_arguments, screen_flags
 from rl_tui.tui.terminal.signals import RunSignals
@@ -231,6 +232,12 @@ def test_preset_name_stands_for_its_file_where_no_file_has_that_name(tmp_path: P
     (tmp_path / "ppo").mkdir()
     (tmp_path / "ppo/CartPole").write_text(CARTPOLE)
     assert find_config("ppo/CartPole").read_text() == CARTPOLE
+
+
+def test_only_what_calls_environments_is_watched() -> None:
+    played = ["evaluate walk", "check-env toy:line", "demonstrations record walk a.demo"]
+    read = ["demonstrations info a.demo", "demonstrations", "ls", "replay walk"]
+    assert [line for line in [*played, *read] if calls_environments(line.split())] == played
 
 
 REFUSED = ("", "relpay", "ppo/Nope", "nowhere.yaml", "ppo/CartPole --no-iu", "demo --sped 3", "broken.yaml --no-ui")
