@@ -42,8 +42,17 @@ from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import (
     ObservationProto,
 )
 from rl_tui.engine.sampling.environments.unity.wire.varints import write_varint
-from rl_tui.engine.specs import CUT, TRUNCATED, BehaviorSpec, Bool, Float32, Int64, Observation, Observations
-from rl_tui.engine.specs import ObservationSpec as Spec
+from rl_tui.engine.specs import (
+    CUT,
+    TRUNCATED,
+    BehaviorSpec,
+    Bool,
+    Float32,
+    Int64,
+    Observation,
+    Observations,
+    ObservationSpec,
+)
 
 _NONE, _TRANSLATIONAL, _VARIABLE_SIZE = 1, 2, 4  # dimension properties
 _PROPERTIES = {
@@ -186,7 +195,7 @@ def _metadata(metadata: Metadata) -> bytes:
     return written + _field(NAME_FIELD, metadata.name.encode()[:room].decode(errors="ignore").encode())
 
 
-def _observation(spec: Spec, value: Observation, has_rows_first: bool) -> ObservationProto:
+def _observation(spec: ObservationSpec, value: Observation, has_rows_first: bool) -> ObservationProto:
     """The message of one observation [...].
 
     has_rows_first: floats of images are H, W, C under the shape C, H, W, as the package of this behavior records them,

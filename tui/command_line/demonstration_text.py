@@ -28,9 +28,9 @@ def paragraph(summary: DemonstrationSummary) -> str:
         ("episodes", f"{summary.num_episodes:,}{_unfinished(summary)}"),
         ("return", _spread(summary.returns)),
         ("length", _spread(summary.lengths)),
-        *(_first("observation", number, _observation(one)) for number, one in enumerate(summary.observations)),
-        *(_first("continuous", number, _spread(one)) for number, one in enumerate(summary.continuous)),
-        *(_first("branch", number, _choices(counts)) for number, counts in enumerate(summary.branches)),
+        *((f"observation {number}", _observation(one)) for number, one in enumerate(summary.observations)),
+        *((f"continuous {number}", _spread(one)) for number, one in enumerate(summary.continuous)),
+        *((f"branch {number}", _choices(counts)) for number, counts in enumerate(summary.branches)),
     ]
     lines = [summary.path, *(f"  {name:{INDENT}} {text}" for name, text in rows)]
     return "".join(safe_text(line) + "\n" for line in lines)
@@ -39,10 +39,6 @@ def paragraph(summary: DemonstrationSummary) -> str:
 def json_line(summary: DemonstrationSummary) -> str:
     """An object with every field."""
     return json.dumps(asdict(summary)) + "\n"
-
-
-def _first(kind: str, number: int, text: str) -> tuple[str, str]:
-    return f"{kind} {number}", text
 
 
 def _unfinished(summary: DemonstrationSummary) -> str:
