@@ -171,6 +171,7 @@ def test_only_the_registry_names_plug_ins() -> None:
         "engine/config/presets.py": {"gymnasium"},  # the name of every profile
         # whose ids may have dots; that of a path alone; of those who need no environment
         "engine/config/environment_name.py": {"gymnasium", "unity", "demonstrations"},
+        "tui/command_line/commands.py": {"demonstrations"},  # the subcommand
         "tui/command_line/configuration.py": {"ppo"},  # what trains where neither a file nor a flag says it
         "tui/demo/script.py": {"ppo", "sac"},  # the cast
         "tui/panes/detail.py": {"extrinsic"},  # the short form of a metric

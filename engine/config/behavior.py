@@ -120,6 +120,19 @@ class BehaviorConfig(Settings):
         """Whether even_checkpoints has replaced a checkpoint_interval that is not the default."""
         return self._ignores_interval
 
+    @property
+    def demo_paths(self) -> Mapping[str, str]:
+        """The demonstrations that it learns from, by the key that names them."""
+        found: dict[str, str] = {}
+        for path in self.hyperparameters.demo_paths:
+            found["hyperparameters.demo_path"] = path
+        for name, signal in self.reward_signals.items():
+            if signal.demonstration_path is not None:
+                found[f"reward_signals.{name}.demo_path"] = signal.demonstration_path
+        if self.behavioral_cloning is not None:
+            found["behavioral_cloning.demo_path"] = self.behavioral_cloning.demo_path
+        return found
+
     @classmethod
     def known_synonyms(cls) -> Mapping[str, str]:
         """With the hyperparameters of every trainer, written one level too high."""

@@ -83,9 +83,9 @@ def has_mlagents_defaults(env: str) -> bool:
 
 
 def environment_names() -> str:
-    """What `env` may be, in words: those of every kind that can be used, and a factory of the user's."""
+    """What `env` may be, in words: those of every kind that can be used and has agents, and a factory of the user's."""
     every = settings_of_plugins(KIND, EnvironmentSettings)
-    names = [f"{name}:{kind.pattern}" for name, kind in every.items() if kind.implementation]
+    names = [f"{name}:{kind.pattern}" for name, kind in every.items() if kind.implementation and kind.has_agents]
     return one_of([*names, "package.module:factory"])
 
 

@@ -39,6 +39,12 @@ def open_demonstrations(
     return open_files(Path(path), behavior, keep_bytes, image_order)
 
 
+def require_found(path: str) -> None:
+    """There are files at this path; what they hold is not looked at. Raises DemonstrationError."""
+    if not path.startswith(MINARI):
+        _files(Path(path))
+
+
 def open_files(
     path: Path, behavior: BehaviorSpec | None, keep_bytes: int, image_order: ImageOrder | None
 ) -> RecordedDemonstrations:

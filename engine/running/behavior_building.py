@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +16,7 @@ from rl_tui.engine.config.support import find_unsupported_defaults
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError, HookError, NotSupportedError, PluginError
 from rl_tui.engine.export.exporter import PolicyExporter
+from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.policy_copies import MakePolicy
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
@@ -31,6 +32,7 @@ from rl_tui.engine.running.checkpoint_parts import CheckpointParts
 from rl_tui.engine.running.collection import BLOCK_ROWS
 from rl_tui.engine.running.environments import make_pool_apart, quota_of, settings_of
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
+from rl_tui.engine.running.imitated import opened_for
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.machine.memory import size_text
 from rl_tui.engine.running.ranks.messages import Restored
@@ -73,6 +75,8 @@ class BehaviorBuilder:
         self._require_supported()
         with needing_memory(f"behaviors.{name}: its trainer"):
             trainer = self._trainer()
+            if self._run.is_training:
+                trainer.use_demonstrations(self._demonstrations())
             policy = self._acting_policy(trainer)
             to_watch = trainer.policy_maker(derived_seed(self._place.target.seed, False))
             files = self._files(trainer, to_watch) if self._run.role.leads else None
@@ -114,6 +118,10 @@ class BehaviorBuilder:
             run.budget.claim(name, steps, size, is_saved=config.hyperparameters.saves_replay)
             run.bus.log("info", name, f"replay buffer: {steps:,} steps, {size_text(size)}")
         return trainer
+
+    def _demonstrations(self) -> Mapping[str, Demonstrations]:
+        """What it imitates, by path. Raises DemonstrationError."""
+        return opened_for(self._spec, self._config, partial(self._run.bus.log, "info", self._spec.name))
 
     def _acting_policy(self, trainer: Trainer, *step: int) -> Policy:
         """The one that collects. step: where it goes on, if no checkpoint keeps its generator."""

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import rl_tui
-from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.support import find_unsupported, find_unused
+from rl_tui.engine.demonstrations.file_writer import DemonstrationWriter, Episode
+from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
 from rl_tui.engine.errors import NotSupportedError
-from rl_tui.engine.learning.bc.settings import BCSettings
 from rl_tui.engine.learning.bc.trainer import HELD_OUT, LOSS, BCTrainer
 from rl_tui.engine.running.ranks.role import Role
-from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
-from rl_tui.engine.sampling.environments.settings import DemonstrationsSettings
-from rl_tui.engine.sampling.environments.without_agents import WithoutAgents
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -35,38 +31,33 @@ from rl_tui.engine.session.messages import (
     Stop,
     TimeSplit,
 )
-from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec
-from tests.learning.cloning.demonstrations import Recorded
+from rl_tui.engine.specs import TERMINATED, ActionSpec, BehaviorSpec, ObservationSpec
 from tests.running.runs import behavior, configuration, ending, equal, live, run_to_end, tensors_of
 
 OFFLINE: dict[str, Any] = {
-    "trainer_type": "rehearsed",
+    "trainer_type": "bc",
     "hyperparameters": {"demo_path": "a.demo", "batch_size": 32, "samples_per_update": 64, "learning_rate": 1e-2},
     "max_steps": 640,
 }
 
 
-class RehearsedSettings(BCSettings):
-    """Of `Rehearsed`."""
-
-    implementation: ClassVar = f"{__name__}:Rehearsed"
-
-
-class Rehearsed(BCTrainer):
-    """Has demonstrations from the beginning, of going to the side that is shown."""
-
-    def __init__(self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device):
-        super().__init__(spec, config, seed, device)
-        random = np.random.default_rng(3)
-        seen = tuple(random.choice([-1.0, 1.0], (200, *one.shape)).astype(np.float32) for one in spec.observations)
-        side = 2 * (seen[0] > 0).astype(np.int64)  # left, stay, right
-        self.use_demonstrations({"a.demo": Recorded(seen, np.zeros((200, 0), np.float32), side, [20] * 10)})
-
-
 @pytest.fixture(autouse=True)
-def rehearsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The trainer has a name."""
-    monkeypatch.setitem(registry.BUILT_IN["trainers"], "rehearsed", f"{__name__}:RehearsedSettings")  # type: ignore[arg-type]  # a dict
+def demonstrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are some in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    write("a.demo", num_choices=3)
+
+
+def write(file: str, num_choices: int) -> None:
+    """Demonstrations of going to the side that is shown, by the first choice or the last."""
+    random = np.random.default_rng(3)
+    seen, none, earned = (ObservationSpec("side", (1,)),), np.zeros((20, 0), np.float32), np.ones(20, np.float32)
+    with DemonstrationWriter(Path(file), BehaviorSpec("A", seen, ActionSpec(0, (num_choices,))), "sides") as writer:
+        for _ in range(10):
+            sides = random.choice([-1.0, 1.0], (21, 1)).astype(np.float32)
+            chosen = (num_choices - 1) * (sides[:-1] > 0).astype(np.int64)
+            columns = {"observations": (sides,), "continuous": none, "discrete": chosen, "rewards": earned}
+            writer.write(Episode(**columns, ending=TERMINATED))
 
 
 def offline(folder: Path, env: str | None = "toy:one-step", changes: Any = None, **settings: Any) -> Any:
@@ -133,15 +124,19 @@ def test_it_never_has_a_thread_of_its_own(tmp_path: Path) -> None:
 def test_what_fails_in_an_update_ends_it_and_keeps_what_was_learned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    learn = Rehearsed.update
+    learn = BCTrainer.update
 
-    def fails(self: Rehearsed, step: int, *rest: Any) -> Any:
+    def fails(self: BCTrainer, step: int, *rest: Any) -> Any:
         if self.num_updates == 3:
-            assert isinstance(self._demonstrations, Recorded)
-            self._demonstrations.observations[0][:] = np.nan
+            assert isinstance(self._demonstrations, RecordedDemonstrations)
+            read = self._demonstrations.transitions
+            wrong = (np.full((32, 1), np.nan, np.float32),)
+            monkeypatch.setattr(
+                self._demonstrations, "transitions", lambda rows: replace(read(rows), observations=wrong)
+            )
         return learn(self, step, *rest)
 
-    monkeypatch.setattr(Rehearsed, "update", fails)
+    monkeypatch.setattr(BCTrainer, "update", fails)
     run = run_to_end(offline(tmp_path))
     assert run.launch.exit_code == 5
     states = [event for event in run.of(BehaviorStateChanged) if event.state == "failed"]
@@ -149,6 +144,7 @@ def test_what_fails_in_an_update_ends_it_and_keeps_what_was_learned(
 
 
 def test_it_cannot_share_an_environment_with_one_that_needs_experience(tmp_path: Path) -> None:
+    write("a.demo", num_choices=2)
     behaviors = {"Left": behavior(**OFFLINE), "Right": behavior()}
     run = run_to_end(configuration(tmp_path, behaviors, env="tests.running.environments:Pair"))
     assert run.launch.exit_code == 2
@@ -169,32 +165,16 @@ def test_a_program_makes_its_updates_with_run(tmp_path: Path) -> None:
 
 
 def test_several_ranks_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotSupportedError, match=r"A.trainer_type: rehearsed is not supported on several ranks yet"):
+    with pytest.raises(NotSupportedError, match=r"A.trainer_type: bc is not supported on several ranks yet"):
         Role(rank=0, size=2).require_supported(offline(tmp_path))
 
 
-class ShownSettings(DemonstrationsSettings):
-    """Of `Shown`."""
-
-    implementation: ClassVar = f"{__name__}:Shown"
-
-
-class Shown(EnvironmentKind[ShownSettings]):
-    """As a reader of demonstrations makes it."""
-
-    def make(self, name: str, behavior: str, copies: range, settings: ShownSettings) -> Sequence[Environment]:
-        spec = BehaviorSpec(behavior, (ObservationSpec("side", (1,)),), ActionSpec(0, (3,)))
-        return [WithoutAgents(spec)]
-
-
-def test_it_needs_no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_needs_no_environment(tmp_path: Path) -> None:
     """It does not wait for the Unity Editor, and what needs agents is named."""
     evaluation = {"interval": 320, "episodes": 40}
     config = offline(tmp_path, env=None, evaluation=evaluation)
     assert config.env_settings.environment == {"A": "demonstrations:a.demo"}
-    (line,) = find_unsupported(config)
-    assert line.endswith("environment demonstrations:a.demo is not supported yet")
-    monkeypatch.setitem(registry.BUILT_IN["environments"], "demonstrations", f"{__name__}:ShownSettings")  # type: ignore[arg-type]  # a dict
+    assert not find_unsupported(config)
     (line,) = find_unused(config)
     assert "behaviors.A.evaluation (there is no environment to evaluate in: set env)" in line
     run = run_to_end(config)

@@ -63,7 +63,7 @@ class PettingZooSettings(OpenArguments):
 class DemonstrationsSettings(EnvironmentSettings):
     """What was demonstrated, as demonstrations:PATH, for behaviors that learn from nothing else."""
 
-    implementation: ClassVar = ""
+    implementation: ClassVar = "rl_tui.engine.demonstrations.in_place_of_environment:DemonstrationsInPlace"
     has_one_behavior: ClassVar = True
     has_agents: ClassVar = False
     pattern: ClassVar = "PATH"

@@ -253,7 +253,7 @@ def test_curiosity_and_rnd_ignore_ends(kind: str) -> None:
     assert made._streams.masks_terminal.tolist() == [True, False]  # type: ignore[attr-defined]  # every trainer has them
 
 
-def test_gail_learns_to_tell_demonstrations_from_other_steps() -> None:
+def test_gail_learns_to_distinguish_demonstrations_from_other_steps() -> None:
     """They are drawn with replacement, from all of them."""
     made = trainer("ppo", "gail with actions", learning_rate=0.01)
     signal = signal_of(made)

@@ -1,0 +1,47 @@
+"""The demonstrations that a behavior learns from, found before a run starts and opened when it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.demonstrations.opened import OpenedDemonstrations
+from rl_tui.engine.demonstrations.opening import open_demonstrations, require_found
+from rl_tui.engine.errors import DemonstrationError
+from rl_tui.engine.session.text import counted
+from rl_tui.engine.specs import BehaviorSpec
+
+
+def require_demonstrations(config: RunConfig) -> None:
+    """The files that this run would learn from are there. Raises DemonstrationError for the first that is not."""
+    if config.checkpoint_settings.inference:
+        return
+    for name, behavior in config.behaviors.items():
+        for key, path in behavior.demo_paths.items():
+            with _named(f"behaviors.{name}.{key}"):
+                require_found(path)
+
+
+def opened_for(
+    spec: BehaviorSpec, config: BehaviorConfig, log: Callable[[str], object]
+) -> Mapping[str, OpenedDemonstrations]:
+    """All that it learns from, by path; `log` gets a line about each. Raises DemonstrationError where they cannot be
+    read, or do not fit it."""
+    found: dict[str, OpenedDemonstrations] = {}
+    for key, path in config.demo_paths.items():
+        if path not in found:
+            with _named(f"behaviors.{spec.name}.{key}"):
+                found[path] = opened = open_demonstrations(path, spec)
+            episodes = counted(len(opened.episodes), "episode")
+            log(f"demonstrations: {counted(opened.num_steps, 'step')} in {episodes} of {path}")
+    return found
+
+
+@contextmanager
+def _named(key: str) -> Iterator[None]:
+    try:
+        yield
+    except DemonstrationError as error:
+        raise DemonstrationError(f"{key}: {error}") from error
