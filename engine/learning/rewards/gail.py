@@ -122,9 +122,10 @@ class GAILReward(LearnedSignal[GAILSettings, Discriminator]):
         loss = cross_entropy + penalty
         if self.settings.use_vail:
             information = network.information(*code.chunk(2))
-            loss = loss + network.beta.clone() * (information.mean() - INFORMATION)
-            self._change_beta(information.detach())
-            numbers |= {"Policy/GAIL Beta": network.beta.clone(), "Losses/GAIL KL Loss": information.mean()}
+            self._change_beta(information.detach())  # before the loss: it is the one whose gradient ML-Agents takes
+            beta = network.beta.clone()
+            loss = loss + beta * (information.mean() - INFORMATION)
+            numbers |= {"Policy/GAIL Beta": beta, "Losses/GAIL KL Loss": information.mean()}
         return loss, numbers
 
     def _steepness(self, played: Inputs, shown: Inputs) -> Tensor:
