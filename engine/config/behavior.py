@@ -144,6 +144,14 @@ class BehaviorConfig(Settings):
         """Hyperparameters that are not written are read as an empty section: the trainer may need some of them."""
         return {"hyperparameters": {}} | written
 
+    def default_of(self, key: str) -> object:
+        """Hyperparameters have what their trainer needs, and are otherwise the defaults."""
+        if key != "hyperparameters":
+            return super().default_of(key)
+        own = self.hyperparameters
+        needed = [name for name, field in type(own).model_fields.items() if field.is_required()]
+        return type(own).model_validate({name: getattr(own, name) for name in needed})
+
     @field_validator("network_settings")
     @classmethod
     def _check_memory(cls, network: NetworkSettings, info: ValidationInfo) -> NetworkSettings:

@@ -53,6 +53,14 @@ def test_only_what_differs_is_named_also_where_every_default_is_written_out(tmp_
     assert changed_settings(parse_config(b"behaviors: {}", "c.yaml")) == {}
 
 
+def test_what_a_trainer_needs_is_named_and_the_rest_only_where_it_differs() -> None:
+    text = "behaviors: {A: {trainer_type: bc, hyperparameters: {demo_path: a.demo, batch_size: 3}}}"
+    found = changed_settings(parse_config(text.encode(), "c.yaml"))
+    assert found["behaviors.A.trainer_type"] == "bc"
+    path = "behaviors.A.hyperparameters"
+    assert {key for key in found if key.startswith(path)} == {f"{path}.demo_path", f"{path}.batch_size"}
+
+
 @pytest.mark.parametrize("content", [None, "behaviors: {A: {trainer_type: gone}}", "a: [", "pipe"])
 def test_settings_that_cannot_be_read_are_unknown(tmp_path: Path, content: str | None) -> None:
     """A list of runs waits for none of them, whatever is in the place of its file."""
