@@ -6,7 +6,7 @@ Shapes: B rows of a mini-batch in S sequences, A continuous dimensions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -73,8 +73,7 @@ class Imitation:
             rows.append(count)
             if not self._sync.all(should_continue()):
                 break
-        averaged = [[float(term) for term in terms] for terms in self._sync.means(losses, rows)]
-        error, spread = (math.fsum(terms) / len(averaged) for terms in zip(*averaged, strict=True))
+        error, spread = map(_mean, zip(*self._sync.means(losses, rows), strict=True))
         if not (math.isfinite(error + spread) and self.step.is_finite):
             raise NonFiniteError("what was learned from demonstrations is not finite")
         return error, spread
@@ -177,3 +176,10 @@ class ImitationSnapshot:
 
     step: Snapshot
     generator: Mapping[str, Any]
+
+
+def _mean(terms: Sequence[Any]) -> float:
+    """Of tensors f32[], which are waited for once, or of floats."""
+    if isinstance(terms[0], Tensor):
+        return float(torch.stack(tuple(terms)).mean())
+    return math.fsum(terms) / len(terms)
