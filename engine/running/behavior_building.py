@@ -254,6 +254,7 @@ class BehaviorBuilder:
                 headline_metrics=tuple(config.hyperparameters.headline_metrics),
                 reward_threshold=spec.reward_threshold,
                 earlier_returns=earlier,
+                learns_offline=run.is_training and config.hyperparameters.learns_offline,
             )
         )
 

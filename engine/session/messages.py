@@ -55,7 +55,7 @@ class BehaviorStarted:
     first_update_step: no update comes before it, 0 where an update needs only a batch. headline_metrics: tags of the
     trainer's own metrics that say most about its learning. reward_threshold: the mean return with which its environment
     counts as solved, None where it is not known. earlier_returns: of episodes before the run was resumed, two that
-    differ, or the one that all had; empty where none is known.
+    differ, or the one that all had; empty where none is known. learns_offline: from demonstrations, and no agent acts.
     """
 
     behavior: str
@@ -72,6 +72,7 @@ class BehaviorStarted:
     headline_metrics: tuple[str, ...] = ()
     reward_threshold: float | None = None
     earlier_returns: tuple[float, ...] = ()
+    learns_offline: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from rl_tui.engine.session.messages import (
     SaveCheckpoint,
     Stop,
     TimeSplit,
+    WarningRaised,
 )
 from rl_tui.engine.specs import TERMINATED, ActionSpec, BehaviorSpec, ObservationSpec
 from tests.running.runs import behavior, configuration, ending, equal, live, run_to_end, tensors_of
@@ -85,6 +86,13 @@ def test_the_last_update_counts_up_to_max_steps(tmp_path: Path) -> None:
     run = run_to_end(offline(tmp_path, max_steps=200))
     assert [event.step for event in run.of(ProgressReported)][-1] == 200
     assert run.of(ProgressReported)[-1].num_updates == 4
+
+
+def test_no_warning_says_that_no_episode_ends(tmp_path: Path) -> None:
+    run = run_to_end(offline(tmp_path, hyperparameters__samples_per_update=3200, max_steps=64_000))
+    assert run.of(ProgressReported)[-1].step == 64_000
+    assert run.of(BehaviorStarted)[0].learns_offline
+    assert run.of(WarningRaised) == []
 
 
 def test_it_is_evaluated_in_an_environment_of_its_own(tmp_path: Path) -> None:

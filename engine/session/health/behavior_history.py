@@ -166,6 +166,11 @@ class BehaviorHistory:
         """How many agents usually act at once; 1 where it is not known."""
         return 1 if self.started is None else self.started.num_agents
 
+    @property
+    def learns_offline(self) -> bool:
+        """Whether no episodes are to be expected."""
+        return self.started is not None and self.started.learns_offline
+
     def restarted(self) -> BehaviorHistory:
         """The empty history of another policy of the same behavior."""
         history = BehaviorHistory(self.started, self.hyperparameters, self.is_training)

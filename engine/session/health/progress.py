@@ -31,7 +31,7 @@ class NoEpisodes:
         if isinstance(event, EpisodesFinished):
             self._longest, self._ended_at = max(self._longest, event.step - self._ended_at), event.step
             return "fine"
-        if not history.is_training:
+        if not history.is_training or history.learns_offline:
             return "fine"
         quiet = history.learned - self._ended_at
         if isinstance(event, ProgressReported) and quiet >= max(_long_wait(history), 3 * self._longest):
