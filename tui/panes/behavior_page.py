@@ -28,6 +28,7 @@ from rl_tui.tui.panes.detail import (
 from rl_tui.tui.panes.environments import awaited_for, awaited_of_user, num_restarts, restarts_of, standing_lines
 from rl_tui.tui.panes.histogram import returns_lines
 from rl_tui.tui.panes.hyperparameter_list import label_of, moved_to
+from rl_tui.tui.panes.reward_streams import stream_lines
 
 LONGEST_NAME = 17
 LOW = 14  # rows below which no row is left blank
@@ -124,6 +125,7 @@ class BehaviorPage(Pane):
             "Warnings": _warnings(behavior, frame, width),
             "Progress": course_lines(behavior, frame, width),
             "Where the time goes": time_lines(behavior.time_split, frame, width),
+            "Reward streams": stream_lines(behavior.metrics, frame.glyphs, NAME_WIDTH, VALUE_WIDTH),
             "Latest summary": pair_lines(metric_pairs(behavior), width),
             "Hyperparameters": _hyperparameters(behavior, frame),
             "Returns in the last summary": self._returns(behavior, frame, width),

@@ -32,6 +32,7 @@ from rl_tui.tui.panes.behaviors import ELO, direction_sign
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
 from rl_tui.tui.panes.environments import awaited_for, num_restarts, restarts_of, standing_lines, workers_of
 from rl_tui.tui.panes.lesson_words import lesson_name, lessons_decided_by, missing
+from rl_tui.tui.panes.reward_streams import stream_lines, tags_of
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
     ELO: "elo",
@@ -50,6 +51,18 @@ METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow
     "Policy/Extrinsic Value Estimate": "value",
     "Policy/Extrinsic Value": "value",
     "Policy/Extrinsic Reward": "extrinsic",
+    "Losses/Curiosity Forward Loss": "forward err",
+    "Losses/Curiosity Inverse Loss": "inverse err",
+    "Losses/RND Loss": "RND loss",
+    "Policy/GAIL Policy Estimate": "GAIL policy",
+    "Policy/GAIL Expert Estimate": "GAIL expert",
+    "Losses/GAIL Loss": "GAIL loss",
+    "Policy/GAIL Grad Mag Loss": "GAIL slope",
+    "Policy/GAIL Beta": "GAIL beta",
+    "Losses/GAIL KL Loss": "GAIL KL",
+    "Losses/Pretraining Loss": "clone loss",
+    "Losses/Cloning Loss": "clone loss",
+    "Losses/Held-Out Cloning Loss": "held out",
     "Policy/Action Magnitude": "action size",
     "Environment/Action Cost Share": "action cost",
     "Evaluation/Episode Length": "eval length",
@@ -94,7 +107,8 @@ class DetailPane(Pane):
             return []
         standing = standing_lines(behavior, frame, width)
         top = [*reason_lines(behavior, frame, width), *standing, *warning_lines(behavior, frame, width)]
-        figures = [*course_lines(behavior, frame, width), *pair_lines(metric_pairs(behavior), width)]
+        streams = stream_lines(behavior.metrics, frame.glyphs, NAME_WIDTH, VALUE_WIDTH)
+        figures = [*course_lines(behavior, frame, width), *streams, *pair_lines(metric_pairs(behavior), width)]
         split = time_lines(behavior.time_split, frame, width)
         setup = [*pair_lines(setup_pairs(behavior), width), *environment_line(behavior, frame, width)]
         rows = [row for part in (top, figures, split, setup) if part for row in (*part, line())]
@@ -228,6 +242,7 @@ def metric_pairs(behavior: BehaviorView) -> list[Pair]:
     """The newest summary, what its trainer names first."""
     order = dict.fromkeys((*behavior.headline_metrics, *METRICS, *behavior.metrics))
     hidden = SHOWN_ELSEWHERE | {tag for tag in behavior.metrics if tag.startswith(LESSON_NUMBER)}
+    hidden |= tags_of(behavior.metrics)
     shown = [tag for tag in order if tag in behavior.metrics and tag not in hidden]
     return [(METRICS.get(tag) or metric_title(tag).lower(), number(behavior.metrics[tag])) for tag in shown]
 
