@@ -277,7 +277,7 @@ TABBED = CODE.replace("    learning_rate:", "    mark: Literal[',', 'tab', ';'] 
         ("a2c", f'trainer_type: must be ppo, sac, bc or own, got "a2c". Did you mean sac? {INSTALLED}'),
         (
             "ppo\n    reward_signals: {surprise: {}}",
-            f"reward_signals.surprise: unknown key. Must be one of: extrinsic. {INSTALLED}",
+            f"reward_signals.surprise: unknown key. Must be one of: curiosity, extrinsic, gail or rnd. {INSTALLED}",
         ),
         ("own\n    hyperparameters: {mark: 't'}", 'mark: must be ",", tab or ";", got "t"'),
         ("ppo\n  A?team=1: 5", "A?team=1: must be a behavior's name, not empty and without ?team=N"),

@@ -21,8 +21,9 @@ from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.rewards.base import RewardContext, RewardSignal
 from rl_tui.engine.learning.trainer import Metrics, Trainer, always, make_trainer
 from rl_tui.engine.specs import Ending, State, Trajectories
+from tests.fakes import RandomPolicy
 from tests.learning.cloning.demonstrations import random_demonstrations
-from tests.learning.rollouts import SPEC, acted, rewarded
+from tests.learning.rollouts import SPEC, acted
 
 CPU = torch.device("cpu")
 
@@ -147,10 +148,11 @@ def test_a_new_policy_acts_with_the_newest_weights(name: str) -> None:
 @pytest.mark.parametrize("normalize", [False, True])
 def test_a_reward_signal_gives_one_finite_reward_a_row_and_continues_from_its_state(name: str, normalize: bool) -> None:
     context = RewardContext(SPEC, BehaviorConfig.model_validate({"normalize_reward": normalize}), 0, CPU)
-    settings = reward_signal_settings(name).model_validate({})
+    kind = reward_signal_settings(name)
+    settings = kind.model_validate({"demo_path": "a.demo"} if "demo_path" in kind.model_fields else {})
     first, second = (registry.implementation("reward_signals", name)(settings, context) for _ in range(2))
     assert isinstance(first, RewardSignal)
-    block = rewarded([(0, [1.0, -2.0, 3.0], Ending.TERMINATED), (1, [5.0], Ending.TRUNCATED)])
+    block = acted(RandomPolicy(SPEC.actions), np.random.default_rng(0), [3, 1], SPEC)
     rewards = first.evaluate(block)
     assert rewards.shape == (4,)
     assert rewards.dtype == np.float32
