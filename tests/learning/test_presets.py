@@ -43,3 +43,9 @@ def test_mountain_car_reaches_the_top_with_sac(torch_device: torch.device) -> No
 @pytest.mark.faults
 def test_the_slippery_lake_is_crossed_seven_times_of_ten(torch_device: torch.device) -> None:
     assert earned("ppo/FrozenLake", 300_000, 1008, torch_device) > 0.66
+
+
+@pytest.mark.slow
+@pytest.mark.learning
+def test_curious_agents_get_through_the_rooms(torch_device: torch.device) -> None:
+    assert earned("ppo/Rooms", 200_000, 64, torch_device) > 0.9

@@ -43,7 +43,7 @@ def imitated(environments: list[Environment], settings: BehaviorConfig, seed: in
 
 EXPLORING: dict[str, dict[str, dict[str, object]]] = {
     "extrinsic alone": {},
-    "curiosity": {"curiosity": {"strength": 0.05, "learning_rate": 1e-3}},
+    "curiosity": {"curiosity": {"strength": 0.1, "learning_rate": 3e-3}},
     "rnd": {"rnd": {"strength": 0.1, "learning_rate": 3e-4}},
 }
 
