@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-PAIR_SECONDS = 1.0  # between the two arrivals of one signal
+PAIR_SECONDS = 5.0  # between the two arrivals of one signal, on a busy machine
 
 Phase = Literal["starting", "training", "saving", "over", "playing"]
 Thread = Literal["main", "writers"]
