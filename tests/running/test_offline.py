@@ -89,7 +89,8 @@ def test_the_last_update_counts_up_to_max_steps(tmp_path: Path) -> None:
 
 
 def test_no_warning_says_that_no_episode_ends(tmp_path: Path) -> None:
-    run = run_to_end(offline(tmp_path, hyperparameters__samples_per_update=3200, max_steps=64_000))
+    larger = {**OFFLINE["hyperparameters"], "samples_per_update": 3200}
+    run = run_to_end(offline(tmp_path, hyperparameters=larger, max_steps=64_000))
     assert run.of(ProgressReported)[-1].step == 64_000
     assert run.of(BehaviorStarted)[0].learns_offline
     assert run.of(WarningRaised) == []
