@@ -20,10 +20,9 @@ from rl_tui.engine.learning.rewards.settings import CuriositySettings
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import ActionSpec
 
-MODEL_UNITS = 256  # of the hidden layer of either model; this and the next two are ML-Agents' values
+MODEL_UNITS = 256  # of the hidden layer of either model; this and all that follow are ML-Agents' values
 LOSS_SCALE = 10.0
 FORWARD_SHARE = 0.2  # of the loss; the inverse model has the rest
-SMALLEST = 1e-10  # added to probabilities, whose logarithm is taken
 
 
 class CuriosityNetwork(nn.Module):
@@ -73,7 +72,8 @@ class CuriosityReward(LearnedSignal[CuriositySettings, CuriosityNetwork]):
     def rewards(self, transitions: Transitions) -> Tensor:
         """f32[B]."""
         encoded, following = self._encode(transitions)
-        error = self._forward_error(encoded, following, self.actions(transitions))
+        predicted = self.network.predict_next(encoded, self.actions(transitions))
+        error = 0.5 * (following - predicted).square().sum(1)
         if self.settings.strength > 0:
             error = error.clamp(max=1 / self.settings.strength)
         return error * self.network.has_learned
@@ -81,9 +81,10 @@ class CuriosityReward(LearnedSignal[CuriositySettings, CuriosityNetwork]):
     def loss(self, transitions: Transitions) -> tuple[Tensor, Numbers]:
         """Of both models. Gradients of both reach the encoder."""
         self.network.has_learned.fill_(True)
-        (encoded, following), actions = self._encode(transitions), self.actions(transitions)
-        forward = self._forward_error(encoded, following, actions).mean()
-        inverse = self._inverse_error(encoded, following, actions).mean()
+        encoded, following = self._encode(transitions)
+        predicted = self.network.predict_next(encoded, self.actions(transitions))
+        forward = 0.5 * predicted.shape[1] * functional.mse_loss(predicted, following)  # the mean over B of sums over H
+        inverse = self._inverse_loss(self.network.predict_action(encoded, following), transitions)
         loss = LOSS_SCALE * (FORWARD_SHARE * forward + (1 - FORWARD_SHARE) * inverse)
         return loss, {"Losses/Curiosity Forward Loss": forward, "Losses/Curiosity Inverse Loss": inverse}
 
@@ -91,17 +92,14 @@ class CuriosityReward(LearnedSignal[CuriositySettings, CuriosityNetwork]):
         before, after = self.features(transitions.observations), self.features(transitions.next_observations)
         return self.network.encode(before, after)
 
-    def _forward_error(self, encoded: Tensor, following: Tensor, actions: Tensor) -> Tensor:
-        """f32[B]."""
-        return 0.5 * (following - self.network.predict_next(encoded, actions)).square().sum(1)
-
-    def _inverse_error(self, encoded: Tensor, following: Tensor, actions: Tensor) -> Tensor:
-        """f32[B]: the squared error of continuous actions, and the cross entropy of every branch."""
-        spec, predicted = self.context.spec.actions, self.network.predict_action(encoded, following)
-        sizes = [spec.continuous, *spec.branches]
-        (continuous, *logits), (taken, *chosen) = torch.split(predicted, sizes, 1), torch.split(actions, sizes, 1)
-        error = (taken - continuous).square().sum(1)
-        for own, choice in zip(logits, chosen, strict=True):
-            probabilities = functional.softmax(own, 1)
-            error = error - ((probabilities + SMALLEST).log() * choice).sum(1)
-        return error
+    def _inverse_loss(self, predicted: Tensor, transitions: Transitions) -> Tensor:
+        """f32[]: the squared error of continuous actions, and the cross entropy of every branch, means over B."""
+        spec, place = self.context.spec.actions, self._trained.place
+        continuous, *logits = torch.split(predicted, [spec.continuous, *spec.branches], 1)
+        loss = predicted.new_zeros(())
+        if spec.continuous:
+            taken = place(transitions.continuous_actions)
+            loss = loss + spec.continuous * functional.mse_loss(continuous, taken)
+        for own, chosen in zip(logits, place(transitions.discrete_actions).T, strict=True):
+            loss = loss + functional.cross_entropy(own, chosen)
+        return loss
