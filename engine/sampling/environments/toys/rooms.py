@@ -36,7 +36,7 @@ class Rooms:
     the episode with reward 1. There is no other reward, and after 20 steps for each room the episode is truncated.
     """
 
-    def __init__(self, behavior: str, num_agents: int, rooms: int = 6) -> None:
+    def __init__(self, behavior: str, num_agents: int, rooms: int = 8) -> None:
         self._num_columns = rooms * (SIZE + 1) - 1  # C
         self._is_wall: Bool = np.zeros((SIZE, self._num_columns), np.bool_)
         for wall in range(rooms - 1):

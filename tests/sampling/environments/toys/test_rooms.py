@@ -19,7 +19,7 @@ def walk(world: object, moves: np.ndarray) -> Steps:
     return steps
 
 
-@pytest.mark.parametrize("num_rooms", [2, 3, 6])
+@pytest.mark.parametrize("num_rooms", [2, 3, 8])
 def test_the_way_leads_to_the_reward(num_rooms: int) -> None:
     world, num_columns = make("rooms", 3, rooms=num_rooms), num_rooms * (SIZE + 1) - 1
     assert world.specs["B"].observations == (ObservationSpec("cell", (SIZE + num_columns,)),)
