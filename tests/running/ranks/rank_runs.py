@@ -41,8 +41,8 @@ class SharedClock:
     """Monotonic seconds, of which several processes can skip some together."""
 
     def __init__(self, file: Path) -> None:
-        if not file.exists():
-            np.zeros(1).tofile(file)
+        with file.open("ab") as opened:  # by all at once: whoever comes first makes it, and none sees it empty
+            opened.truncate(np.dtype(np.float64).itemsize)
         self._skipped = np.memmap(file, np.float64, "r+", shape=(1,))
 
     def __call__(self) -> float:
