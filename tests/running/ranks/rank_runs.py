@@ -41,7 +41,7 @@ class SharedClock:
     """Monotonic seconds, of which several processes can skip some together."""
 
     def __init__(self, file: Path) -> None:
-        with file.open("ab") as opened:  # by all at once: whoever comes first makes it, and none sees it empty
+        with file.open("ab") as opened:  # by all at once: the first one makes it, and none maps it empty
             opened.truncate(np.dtype(np.float64).itemsize)
         self._skipped = np.memmap(file, np.float64, "r+", shape=(1,))
 
