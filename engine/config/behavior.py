@@ -124,8 +124,8 @@ class BehaviorConfig(Settings):
     def demo_paths(self) -> Mapping[str, str]:
         """The demonstrations that it learns from, by the key that names them."""
         found: dict[str, str] = {}
-        for path in self.hyperparameters.demo_paths:
-            found["hyperparameters.demo_path"] = path
+        if self.hyperparameters.demonstration_path is not None:
+            found["hyperparameters.demo_path"] = self.hyperparameters.demonstration_path
         for name, signal in self.reward_signals.items():
             if signal.demonstration_path is not None:
                 found[f"reward_signals.{name}.demo_path"] = signal.demonstration_path

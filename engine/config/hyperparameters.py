@@ -4,7 +4,7 @@ Each trainer's own class is in the trainer's folder (engine/learning/ppo/setting
 configuration is read without importing any algorithm.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import SerializeAsAny
@@ -74,9 +74,9 @@ class Hyperparameters(ChangeableSettings):
         return 0
 
     @property
-    def demo_paths(self) -> Sequence[str]:
-        """The demonstrations without which it cannot learn."""
-        return ()
+    def demonstration_path(self) -> str | None:
+        """The demonstrations without which it cannot learn, a file or a folder; None without any."""
+        return None
 
     def num_updates(self, max_steps: int) -> int | None:
         """About how many updates a training of so many steps makes; None where that is not known."""

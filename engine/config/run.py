@@ -298,9 +298,8 @@ class RunConfig(Settings):
         is_offline = all(each.hyperparameters.learns_offline for each in self.all_behaviors)
         if settings.env is None and settings.env_path is None and self.behaviors and is_offline:
             env = {
-                name: f"{DEMONSTRATIONS}:{path}"
+                name: f"{DEMONSTRATIONS}:{behavior.hyperparameters.demonstration_path}"
                 for name, behavior in self.behaviors.items()
-                for path in behavior.hyperparameters.demo_paths[:1]
             }
             found = settings.model_copy(update={"env": env})
             object.__setattr__(self, "env_settings", found)  # frozen, but still being built

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +27,7 @@ from rl_tui.engine.learning.networks.flat import FlatParameters, FlatPart, views
 from rl_tui.engine.learning.optimization import GradientStep
 from rl_tui.engine.learning.sync import ONE_RANK
 from rl_tui.engine.specs import ActionSpec, Float32, ObservationSpec
-from tests.benchmarks.peer_python import fault_of
+from tests.benchmarks.peer_python import ask, fault_of, gradient_difference
 from tests.benchmarks.tables import table, verdict
 
 COLUMNS, HIDDEN, LENGTH, MEMORY, SEQUENCES = 7, 32, 8, 16, 16
@@ -148,25 +146,9 @@ def _heads(case: Case, kind: str) -> Iterator[tuple[str, slice]]:
         begin += size
 
 
-def ask_peer(python: Path, asked: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """ML-Agents' losses and gradients, in order. Raises RuntimeError with its own message if it fails."""
-    script = Path(__file__).with_name("cloning_peer.py")
-    lines = "".join(f"{json.dumps(one)}\n" for one in asked)
-    ended = subprocess.run([python, script], input=lines, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise RuntimeError(ended.stderr)
-    return map(json.loads, ended.stdout.splitlines())
-
-
 def differences(own: Update, peer: Mapping[str, Any]) -> tuple[float, float]:
     """Of the loss, relative, and the largest one of a gradient, relative to the largest number of its array."""
-    worst = 0.0
-    for name, parts in own.names.items():
-        for theirs, rows in parts:
-            expected = np.array(peer["gradients"][theirs])
-            found = own.gradients[name][rows].reshape(expected.shape)
-            worst = max(worst, float(np.abs(found - expected).max() / np.abs(expected).max()))
-    return abs(own.loss / peer["loss"] - 1), worst
+    return abs(own.loss / peer["loss"] - 1), gradient_difference(own.gradients, own.names, peer["gradients"])
 
 
 def main() -> int:
@@ -181,7 +163,7 @@ def main() -> int:
     choices = itertools.product(ACTIONS, (False, True), (False, True))
     cases = [Case(*choice, num_layers=2, seed=chosen.seed + number) for number, choice in enumerate(choices)]
     updates = [update(case) for case in cases]
-    peers = ask_peer(python, [own.asked for own in updates])
+    peers = ask(python, Path(__file__).with_name("cloning_peer.py"), [own.asked for own in updates])
     found = [differences(own, peer) for own, peer in zip(updates, peers, strict=True)]
     rows = [(case.name, f"{loss:.1e}", f"{worst:.1e}") for case, (loss, worst) in zip(cases, found, strict=True)]
     print(table(("actor", "loss", "gradient"), rows))

@@ -8,8 +8,6 @@ continuous actions that GAIL's discriminator sees are given to ML-Agents in the 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +25,7 @@ from rl_tui.engine.learning.rewards.learned import LearnedSignal
 from rl_tui.engine.learning.rewards.streams import require_signal
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import CUT, ActionSpec, BehaviorSpec, ObservationSpec
-from tests.benchmarks.peer_python import fault_of
+from tests.benchmarks.peer_python import ask, fault_of, gradient_difference
 from tests.benchmarks.tables import table, verdict
 from tests.fakes import RandomPolicy
 from tests.learning.rewards.demonstrations import Shown
@@ -78,9 +76,7 @@ def update(kind: str, of_actions: str, seed: int) -> Update:
     name, flags = KINDS[kind]
     spec = BehaviorSpec("Agent", (ObservationSpec("seen", (COLUMNS,)),), ACTIONS[of_actions])
     random = np.random.default_rng(seed)
-    played, shown = (
-        Transitions.of(acted(RandomPolicy(spec.actions, seed + more), random, [ROWS - 9, 9], spec)) for more in (0, 1)
-    )
+    played = Transitions.of(acted(RandomPolicy(spec.actions, seed), random, [ROWS - 9, 9], spec))
     signal = make(name, flags, spec, seed)
     signal.random = drawing = Drawing(np.random.default_rng(seed))  # type: ignore[assignment]  # as a generator
     bounded = played
@@ -91,8 +87,6 @@ def update(kind: str, of_actions: str, seed: int) -> Update:
     before = {name: tensor.clone() for name, tensor in signal.network.state_dict().items()}
     loss, numbers = signal.loss(played)
     loss.backward()  # type: ignore[no-untyped-call]  # torch's signature
-    if isinstance(signal, GAILReward):
-        shown = demonstrations.transitions(demonstrations.drawn[0])
     names = dict(_peer_names(name, spec.actions, signal))
     asked: dict[str, Any] = {
         "signal": name,
@@ -113,8 +107,8 @@ def update(kind: str, of_actions: str, seed: int) -> Update:
         "played": _columns(bounded),
         "draws": [drawn.tolist() for drawn in _in_their_order(drawing.drawn[1:], flags)],
     }
-    if name == "gail":
-        asked["shown"] = _columns(shown)
+    if isinstance(signal, GAILReward):
+        asked["shown"] = _columns(demonstrations.transitions(demonstrations.drawn[0]))
     reported = {tag: float(torch.as_tensor(number).detach()) for tag, number in numbers.items()}
     gradients = views(signal._trained.gradient.numpy(), signal._trained.shapes)
     return Update(reported, gradients, signal.evaluate_transitions(played), asked, names)
@@ -200,29 +194,14 @@ def _peer_names(
         yield "beta", [("_beta", every)]
 
 
-def ask_peer(python: Path, asked: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What ML-Agents finds, in order. Raises RuntimeError with its own message if it fails."""
-    script = Path(__file__).with_name("learned_rewards_peer.py")
-    lines = "".join(f"{json.dumps(one)}\n" for one in asked)
-    ended = subprocess.run([python, script], input=lines, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise RuntimeError(ended.stderr)
-    return map(json.loads, ended.stdout.splitlines())
-
-
 def differences(own: Update, peer: Mapping[str, Any]) -> tuple[float, float, float]:
     """The largest ones of what is reported and paid, relative, and of a gradient, relative to the largest number of its
     array."""
-    worst = 0.0
-    for name, parts in own.names.items():
-        for theirs, rows in parts:
-            if name in own.gradients:
-                expected = np.array(peer["gradients"][theirs])
-                found = own.gradients[name][rows].reshape(expected.shape)
-                worst = max(worst, float(np.abs(found - expected).max() / np.abs(expected).max()))
     assert own.reported.keys() == peer["reported"].keys(), peer["reported"]
     reported = max(abs(number / peer["reported"][tag] - 1) for tag, number in own.reported.items())
     paid = np.array(peer["rewards"])
+    trained = {name: parts for name, parts in own.names.items() if name in own.gradients}
+    worst = gradient_difference(own.gradients, trained, peer["gradients"])
     return reported, float(np.abs(own.rewards / paid - 1).max()), worst
 
 
@@ -237,7 +216,7 @@ def main() -> int:
         parser.error(f"--peer: {fault}")
     cases = [(kind, actions) for kind in KINDS for actions in ACTIONS]
     updates = [update(kind, actions, chosen.seed + number) for number, (kind, actions) in enumerate(cases)]
-    peers = ask_peer(python, [own.asked for own in updates])
+    peers = ask(python, Path(__file__).with_name("learned_rewards_peer.py"), [own.asked for own in updates])
     found = [differences(own, peer) for own, peer in zip(updates, peers, strict=True)]
     rows = [(*case, *(f"{one:.1e}" for one in each)) for case, each in zip(cases, found, strict=True)]
     print(table(("signal", "actions", "reported", "paid", "gradient"), rows))

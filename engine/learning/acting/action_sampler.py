@@ -9,10 +9,10 @@ import numpy as np
 
 from rl_tui.engine.learning.acting.copy_generators import CopyGenerators
 from rl_tui.engine.learning.acting.distributions import (
-    ACTION_LIMIT,
     MAX_LOG_SIGMA,
     MIN_LOG_SIGMA,
     before_bounds,
+    bounded,
     choice_log_probs_to_act,
     choose_to_act,
     gaussian_log_probs_to_act,
@@ -126,9 +126,7 @@ class ActionSampler:
             noise = self._random.standard_normal(head.shape, dtype=np.float32)
             noise *= self._sigma
         drawn = head + noise
-        clipped: Float32 = drawn.clip(-ACTION_LIMIT, ACTION_LIMIT)  # np.clip takes twice as long
-        bounded = clipped / np.float32(ACTION_LIMIT)
-        return drawn, bounded, gaussian_log_probs_to_act(noise, self._precision, self._log_scale)
+        return drawn, bounded(drawn), gaussian_log_probs_to_act(noise, self._precision, self._log_scale)
 
     def _squashed(self, head: Float32) -> tuple[Float32, Float32, Float32]:
         mean, log_sigma = np.split(head, 2, axis=1)

@@ -28,6 +28,12 @@ def before_bounds(bounded: Float32, is_squashed: bool) -> Float32:
     return bounded if is_squashed else bounded * np.float32(ACTION_LIMIT)
 
 
+def bounded(drawn: Float32) -> Float32:
+    """f32[B, A] in [-1, 1]: what the environment gets of actions that were not squashed."""
+    clipped: Float32 = drawn.clip(-ACTION_LIMIT, ACTION_LIMIT)  # np.clip takes twice as long
+    return clipped / np.float32(ACTION_LIMIT)
+
+
 class Uniform(Protocol):
     """What draws numbers from 0 to 1, 1 excluded: a generator of numpy, or CopyGenerators."""
 

@@ -1,6 +1,5 @@
 """Hyperparameters of behavioral cloning, none of which ML-Agents has."""
 
-from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -30,9 +29,9 @@ class BCSettings(Hyperparameters):
     adam_epsilon: Positive = Field(1e-8, description="Adam's epsilon.")
 
     @property
-    def demo_paths(self) -> Sequence[str]:
+    def demonstration_path(self) -> str:
         """What it learns from."""
-        return (self.demo_path,)
+        return self.demo_path
 
     def num_updates(self, max_steps: int) -> int | None:
         """One for every `samples_per_update` steps; how many these are where it is 0 is in the demonstrations."""

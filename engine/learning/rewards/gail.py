@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rl_tui.engine.learning.acting.distributions import ACTION_LIMIT
+from rl_tui.engine.learning.acting.distributions import bounded
 from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.encoders.observations import ObservationEncoder
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
@@ -24,7 +24,7 @@ from rl_tui.engine.learning.rewards.base import Numbers
 from rl_tui.engine.learning.rewards.learned import LearnedSignal
 from rl_tui.engine.learning.rewards.settings import GAILSettings
 from rl_tui.engine.learning.transitions import Transitions
-from rl_tui.engine.specs import CUT, Float32
+from rl_tui.engine.specs import CUT
 
 CODE_SIZE = 128  # Z; this and all that follow are ML-Agents' values
 PENALTY = 10.0  # weight of the gradient's penalty, as in Gulrajani et al. 2017
@@ -173,9 +173,7 @@ class GAILReward(LearnedSignal[GAILSettings, Discriminator]):
         """With continuous actions as the environment gets them: a demonstration has no others."""
         if self.context.config.hyperparameters.squashes_actions or not self.context.spec.actions.continuous:
             return transitions
-        drawn: Float32 = transitions.continuous_actions.clip(-ACTION_LIMIT, ACTION_LIMIT)
-        bounded = drawn / np.float32(ACTION_LIMIT)
-        return replace(transitions, continuous_actions=bounded)
+        return replace(transitions, continuous_actions=bounded(transitions.continuous_actions))
 
     def _inputs(self, transitions: Transitions) -> Inputs:
         features = self.features(transitions.observations)

@@ -16,7 +16,7 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.learning.trainer import Metrics, Trainer
 from rl_tui.engine.learning.transitions import Transitions
-from rl_tui.engine.specs import CUT, TERMINATED, TRUNCATED, ActionSpec, BehaviorSpec, ObservationSpec, Trajectories
+from rl_tui.engine.specs import CUT, TERMINATED, TRUNCATED, ActionSpec, BehaviorSpec, ObservationSpec
 from tests.fakes import RandomPolicy
 from tests.learning.rewards.demonstrations import Shown
 from tests.learning.rewards.test_learned_signals import TRAINERS, reloaded, same, signal_of
@@ -294,10 +294,6 @@ def test_vail_lets_information_cost_more_while_there_is_too_much() -> None:
         assert after == pytest.approx(max(before + 5e-4 * (nats - 0.5), 0.0), abs=1e-8)
     assert float(network_of(made)["beta"]) == pytest.approx(betas[-1])
     assert max(betas) > 0
-
-
-def mean_reward(made: Trainer, block: Trajectories) -> float:
-    return float(signal_of(made).evaluate(block).mean())
 
 
 @pytest.mark.parametrize("kind", ["curiosity", "rnd"])
