@@ -148,9 +148,7 @@ class BehaviorConfig(Settings):
         """Hyperparameters have what their trainer needs, and are otherwise the defaults."""
         if key != "hyperparameters":
             return super().default_of(key)
-        own = self.hyperparameters
-        needed = [name for name, field in type(own).model_fields.items() if field.is_required()]
-        return type(own).model_validate({name: getattr(own, name) for name in needed})
+        return self.hyperparameters.minimal()
 
     @field_validator("network_settings")
     @classmethod

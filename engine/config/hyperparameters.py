@@ -31,7 +31,7 @@ class Hyperparameters(ChangeableSettings):
     """
 
     squashes_actions: ClassVar[bool] = False  # the policy bounds continuous actions by a tanh
-    learns_offline: ClassVar[bool] = False  # updates need no experience, and no agent acts for them
+    learns_from_rewards: ClassVar[bool] = True
 
     # For warnings, by their kind (engine/session/health/monitor.py lists the common ones).
     health_rules: ClassVar[Mapping[str, str]] = {}  # rules of its own as "module:Class"; "": a common one is left out
@@ -73,9 +73,24 @@ class Hyperparameters(ChangeableSettings):
         """Steps that only fill an empty replay buffer, before the first update."""
         return 0
 
+    def minimal(self) -> Self:
+        """The defaults, with all that it cannot do without."""
+        needed = [name for name, field in type(self).model_fields.items() if field.is_required()]
+        return type(self).model_validate({name: getattr(self, name) for name in needed})
+
+    @property
+    def learns_offline(self) -> bool:
+        """Whether updates need no experience, and no agent acts for them."""
+        return False
+
     @property
     def demonstration_path(self) -> str | None:
         """The demonstrations without which it cannot learn, a file or a folder; None without any."""
+        return None
+
+    @property
+    def teacher_path(self) -> str | None:
+        """The policy without which it cannot learn: a run's folder, a checkpoint or an exported file; None for none."""
         return None
 
     def num_updates(self, max_steps: int) -> int | None:

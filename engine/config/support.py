@@ -27,7 +27,8 @@ _ONLY_WORKERS = {
     **dict.fromkeys(("max_lifetime_restarts", "restarts_rate_limit_n", "restarts_rate_limit_period_s"), _RESTARTS),
     **dict.fromkeys(("act_in", "shares"), _ACTS),
 }
-_OF_EXPERIENCE = ("reward_signals", "time_horizon", "threaded", "normalize_reward")
+_OF_EXPERIENCE = ("time_horizon", "threaded")
+_OF_REWARDS = ("reward_signals", "normalize_reward")
 _OF_PLAYERS = {"env_settings": ("env_args",), "engine_settings": ("no_graphics", "no_graphics_monitor")}
 
 
@@ -144,8 +145,8 @@ def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterato
     yield from _unusable(place, f"encoder {network.vis_encode_type}", network.encoder_settings, of_key=False)
     if behavior.self_play is not None:
         yield Diagnostic((*path, "self_play"), f"self-play {_LATER}", of_key=True)
-    if behavior.hyperparameters.learns_offline and behavior.behavioral_cloning is not None:
-        yield Diagnostic((*path, "behavioral_cloning"), f"{trainer} learns from demonstrations alone", of_key=True)
+    if not behavior.hyperparameters.learns_from_rewards and behavior.behavioral_cloning is not None:
+        yield Diagnostic((*path, "behavioral_cloning"), f"{trainer} already learns by cloning alone", of_key=True)
     if behavior.init_path is not None and behavior.init_path.endswith(".pt"):
         yield Diagnostic((*path, "init_path"), f"starting from a PyTorch file (.pt) {_LATER}")
 
@@ -303,6 +304,8 @@ def _unused_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Dia
         if not signal.learns:
             place = (*path, "reward_signals", name, "network_settings")
             yield Diagnostic(place, f"{name} rewards need no network", of_key=True)
+    for key in () if behavior.hyperparameters.learns_from_rewards else _OF_REWARDS:
+        yield Diagnostic((*path, key), f"trainer {behavior.trainer_type} learns from no rewards", of_key=True)
     for key in _OF_EXPERIENCE if behavior.hyperparameters.learns_offline else ():
         yield Diagnostic((*path, key), f"trainer {behavior.trainer_type} learns without experience", of_key=True)
     for key, reason in behavior.hyperparameters.unused(behavior.reward_signals):

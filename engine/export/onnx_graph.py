@@ -49,7 +49,7 @@ class OnnxGraph:
         # the shape of every input by name; a dimension of any size has a name instead of a number
         self.inputs: dict[str, list[int | str]] = {value.name: value.shape for value in self._session.get_inputs()}
         self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
-        self._output_names = [value.name for value in self._session.get_outputs()]
+        self.outputs = [value.name for value in self._session.get_outputs()]
 
     def __call__(self, inputs: Mapping[str, Float32]) -> Outputs:
         """Every output by name, in the graph's order; inputs that the graph does not use are ignored.
@@ -58,7 +58,7 @@ class OnnxGraph:
         """
         used = {name: array for name, array in inputs.items() if name in self.inputs}
         try:
-            return dict(zip(self._output_names, self._session.run(None, used), strict=True))
+            return dict(zip(self.outputs, self._session.run(None, used), strict=True))
         except (*self._errors, ValueError) as error:  # the latter where an input is missing
             raise ExportError(f"onnxruntime cannot run the graph: {_in_one_line(error)}") from error
 

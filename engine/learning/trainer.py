@@ -161,6 +161,11 @@ class Trainer(Protocol):
         Raises NotSupportedError where it cannot do what the settings ask for.
         """
 
+    def use_teacher(self, teacher: Policy) -> None:
+        """Learn to act as this policy does, which has no memory. Called once, before any experience is added, where the
+        settings have a `teacher_path`."""
+        raise NotSupportedError(f"{type(self).__name__} does not learn from a teacher")
+
     def on_train_step(self, hook: TrainStepHook) -> None:
         """Call the hook after every gradient step from now on; what it raises ends the update.
 

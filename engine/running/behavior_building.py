@@ -39,6 +39,7 @@ from rl_tui.engine.running.ranks.messages import Restored
 from rl_tui.engine.running.run_setup import RunSetup, derived_seed
 from rl_tui.engine.running.saver import Files, SaveJob
 from rl_tui.engine.running.summaries import LearnerSettings
+from rl_tui.engine.running.teacher import read_teacher
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.watching.viewer import WatchTarget
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
@@ -77,6 +78,7 @@ class BehaviorBuilder:
             trainer = self._trainer()
             if self._run.is_training:
                 trainer.use_demonstrations(self._demonstrations())
+                self._use_teacher(trainer)
             policy = self._acting_policy(trainer)
             to_watch = trainer.policy_maker(derived_seed(self._place.target.seed, False))
             files = self._files(trainer, to_watch) if self._run.role.leads else None
@@ -122,6 +124,14 @@ class BehaviorBuilder:
     def _demonstrations(self) -> Mapping[str, Demonstrations]:
         """What it imitates, by path. Raises DemonstrationError."""
         return opened_for(self._spec, self._config, partial(self._run.bus.log, "info", self._spec.name))
+
+    def _use_teacher(self, trainer: Trainer) -> None:
+        """Let a trainer that has one ask its teacher. Raises RlTuiError."""
+        found = read_teacher(self._spec, self._config, derived_seed(self._run.seed, self._index, 4))
+        if found is not None:
+            policy, source = found
+            trainer.use_teacher(policy)
+            self._run.bus.log("info", self._spec.name, f"the teacher is {source}")
 
     def _acting_policy(self, trainer: Trainer, *step: int) -> Policy:
         """The one that collects. step: where it goes on, if no checkpoint keeps its generator."""

@@ -1,27 +1,36 @@
-"""The demonstrations that a behavior learns from, found before a run starts and opened when it does."""
+"""What a behavior imitates: found before a run starts; demonstrations are opened when it does."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.demonstrations.opened import OpenedDemonstrations
 from rl_tui.engine.demonstrations.opening import open_demonstrations, require_found
-from rl_tui.engine.errors import DemonstrationError
+from rl_tui.engine.errors import ConfigError, DemonstrationError
 from rl_tui.engine.session.text import counted
 from rl_tui.engine.specs import BehaviorSpec
 
+TEACHER: Final = "hyperparameters.teacher"
 
-def require_demonstrations(config: RunConfig) -> None:
-    """The files that this run would learn from are there. Raises DemonstrationError for the first that is not."""
+
+def require_imitated(config: RunConfig) -> None:
+    """The demonstrations and teachers of this run are there. Raises DemonstrationError or ConfigError for the first
+    that is not."""
     if config.checkpoint_settings.inference:
         return
     for name, behavior in config.behaviors.items():
         for key, path in behavior.demo_paths.items():
             with _named(f"behaviors.{name}.{key}"):
                 require_found(path)
+        teacher = behavior.hyperparameters.teacher_path
+        if teacher is not None and not Path(teacher).exists():
+            text = f"{teacher}: no such checkpoint, folder of a run, or ONNX file"
+            raise ConfigError(f"behaviors.{name}.{TEACHER}: {text}")
 
 
 def opened_for(

@@ -20,14 +20,15 @@ def trained_otherwise(checkpoint: Checkpoint, spec: BehaviorSpec, config: Behavi
 
     Its settings are those in the folder of its run.
     """
-    found = [] if checkpoint.spec is None else [*_spec_differences(checkpoint.spec, spec)]
+    found = [] if checkpoint.spec is None else [*spec_differences(checkpoint.spec, spec)]
     with suppress(ConfigError):  # it may have been copied from its run's folder
         earlier = load_config(checkpoint.path.parents[2] / CONFIGURATION, {"writers": {}})
         found += _differences(_shaping(settings_of(earlier, checkpoint.behavior)), _shaping(config))
     return ", ".join(found)
 
 
-def _spec_differences(before: BehaviorSpec, now: BehaviorSpec) -> Iterator[str]:
+def spec_differences(before: BehaviorSpec, now: BehaviorSpec) -> Iterator[str]:
+    """What differs between two specs: "actions 1 continuous and 0 discrete [] (here ...)"."""
     if before.observations != now.observations:
         yield f"observations {_observations(before.observations)} (here {_observations(now.observations)})"
     if before.actions != now.actions:

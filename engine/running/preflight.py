@@ -21,7 +21,7 @@ from rl_tui.engine.config.support import find_unsupported
 from rl_tui.engine.config.wrappers import read_wrappers
 from rl_tui.engine.config.writers import KIND as WRITERS
 from rl_tui.engine.errors import ConfigError, PluginError, RlTuiError
-from rl_tui.engine.running.imitated import require_demonstrations
+from rl_tui.engine.running.imitated import require_imitated
 from rl_tui.engine.sampling.environments.factory import require_environment
 from rl_tui.engine.sampling.environments.wrapping import require_wrapper
 from rl_tui.engine.storage.run_folder import RunFolder
@@ -76,7 +76,7 @@ def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[
     is_resumed = settings.resume or (settings.resume_or_start and RunFolder.of(config).has_begun)
     if settings.initialize_from is not None and not is_resumed:
         yield lambda: _require_origin(settings)
-    yield lambda: require_demonstrations(config)
+    yield lambda: require_imitated(config)
     for name in environments_of(config):
         kind = kind_of(name)
         if kind is not None and not kind.implementation:

@@ -20,7 +20,7 @@ import torch
 
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.acting.distributions import before_bounds
-from rl_tui.engine.learning.cloning.imitation import ClonedActor, Imitation
+from rl_tui.engine.learning.cloning.imitation import ClonedActor, ClonedSteps, Imitation
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.flat import FlatParameters, FlatPart, views
@@ -97,7 +97,7 @@ def update(case: Case) -> Update:
     )
     drawn = noise if case.is_squashed and actions.continuous else None
     lengths = np.full(SEQUENCES, LENGTH) if case.has_memory else np.ones(rows, np.int64)
-    loss = imitation.loss_of((observations,), continuous, choices, lengths, drawn).total
+    loss = imitation.loss(ClonedSteps((observations,), continuous, choices, lengths, noise=drawn)).total
     loss.backward()  # type: ignore[no-untyped-call]  # torch's signature
     names = _peer_names(case, flat.shapes)
     asked = {

@@ -647,10 +647,31 @@ env_settings: {env: "gymnasium:X-v1"}
 """,
             [
                 "5:5: behaviors.A.reward_signals",
+                "8:5: behaviors.A.normalize_reward",
                 "6:5: behaviors.A.time_horizon",
                 "7:5: behaviors.A.threaded",
-                "8:5: behaviors.A.normalize_reward",
             ],
+        ),
+        Case(
+            """\
+behaviors:
+  A:
+    trainer_type: bc
+    hyperparameters: {teacher: t.onnx, validation: 0.2}
+    normalize_reward: true
+env_settings: {env: "gymnasium:X-v1"}
+""",
+            ["4:40: behaviors.A.hyperparameters.validation", "5:5: behaviors.A.normalize_reward"],
+        ),
+        Case(
+            """\
+behaviors:
+  A:
+    trainer_type: bc
+    hyperparameters: {demo_path: d, buffer_size: 10}
+env_settings: {env: "gymnasium:X-v1"}
+""",
+            ["4:37: behaviors.A.hyperparameters.buffer_size"],
         ),
         Case(
             """\

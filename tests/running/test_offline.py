@@ -15,7 +15,8 @@ from rl_tui.engine.config.support import find_unsupported, find_unused
 from rl_tui.engine.demonstrations.file_writer import DemonstrationWriter, Episode
 from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
 from rl_tui.engine.errors import NotSupportedError
-from rl_tui.engine.learning.bc.trainer import HELD_OUT, LOSS, BCTrainer
+from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS
+from rl_tui.engine.learning.bc.trainer import BCTrainer
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
@@ -137,19 +138,19 @@ def test_what_fails_in_an_update_ends_it_and_keeps_what_was_learned(
 
     def fails(self: BCTrainer, step: int, *rest: Any) -> Any:
         if self.num_updates == 3:
-            assert isinstance(self._demonstrations, RecordedDemonstrations)
-            read = self._demonstrations.transitions
+            assert self._demonstrated is not None
+            shown = self._demonstrated._demonstrations
+            assert isinstance(shown, RecordedDemonstrations)
+            read = shown.transitions
             wrong = (np.full((32, 1), np.nan, np.float32),)
-            monkeypatch.setattr(
-                self._demonstrations, "transitions", lambda rows: replace(read(rows), observations=wrong)
-            )
+            monkeypatch.setattr(shown, "transitions", lambda rows: replace(read(rows), observations=wrong))
         return learn(self, step, *rest)
 
     monkeypatch.setattr(BCTrainer, "update", fails)
     run = run_to_end(offline(tmp_path))
     assert run.launch.exit_code == 5
     states = [event for event in run.of(BehaviorStateChanged) if event.state == "failed"]
-    assert "demonstrations is not finite at step 256" in states[0].reason
+    assert "cloning is not finite at step 256" in states[0].reason
 
 
 def test_it_cannot_share_an_environment_with_one_that_needs_experience(tmp_path: Path) -> None:

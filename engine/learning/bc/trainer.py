@@ -1,7 +1,4 @@
-"""Behavioral cloning (Pomerleau 1989) as a trainer of its own: it learns from demonstrations alone.
-
-Shapes: E episodes, S sequences.
-"""
+"""Behavioral cloning (Pomerleau 1989) as a trainer of its own: from demonstrations, or from a teacher."""
 
 from __future__ import annotations
 
@@ -17,30 +14,32 @@ from torch import nn
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer, Array
+from rl_tui.engine.learning.bc.demonstrated import DemonstratedExamples
+from rl_tui.engine.learning.bc.examples import LOSS, Examples
 from rl_tui.engine.learning.bc.settings import BCSettings
-from rl_tui.engine.learning.cloning.imitation import Imitation
-from rl_tui.engine.learning.cloning.sequences import DemonstratedSequences, Passes
+from rl_tui.engine.learning.bc.taught import TaughtExamples
+from rl_tui.engine.learning.cloning.imitation import Imitation, steps_of
 from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.flat import FlatParameters, FlatPart
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.optimization import AdamState, GradientStep
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
+from rl_tui.engine.learning.replay.layout import ReplayLayout
 from rl_tui.engine.learning.schedules import scheduled_learning_rate
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.trainer import Metrics, Samples, always
-from rl_tui.engine.specs import BehaviorSpec, Float32, Int64, State, Trajectories
+from rl_tui.engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories
 
-LOSS, HELD_OUT = "Losses/Cloning Loss", "Losses/Held-Out Cloning Loss"
 ROWS_OF_VECTORS, ROWS_OF_IMAGES = 8192, 256  # that are read at once where nothing is learned: images take much memory
 KEPT = "the state before this update was kept"
 
 
 class BCTrainer(ActorTrainer[BCSettings]):
-    """Owns an actor, its optimizer and generator, and the demonstrations. Experience is not learned from.
+    """Owns an actor, its optimizer and generator, and what it learns from.
 
-    Some episodes are held out: the loss of these says whether what is learned holds for others, too. Which ones follows
-    from the seed of the first start. A step of training is a demonstrated step that was learned from, each time again.
+    With demonstrations a step of training is a demonstrated step that was learned from, each time again, and experience
+    is not learned from; with a teacher it is one of the policy.
     """
 
     is_on_policy = False
@@ -60,65 +59,85 @@ class BCTrainer(ActorTrainer[BCSettings]):
         whole = FlatPart.of(self._flat.parameters, self._flat.gradient, self._flat.shapes)
         own_seed = np.random.SeedSequence(seed, spawn_key=(0,))
         self._imitation = Imitation(self._cloned(self._actor, whole), self._step, own_seed, sync)
-        self._split_seed = int(own_seed.generate_state(1)[0])  # saved: what is held out stays so
-        self._passes = Passes(batch_size=hyper.batch_size, count=1, most_steps=hyper.samples_per_update)
-        self._demonstrations: Demonstrations | None = None
-        self._learned = self._held_out = DemonstratedSequences.of(np.empty((0, 2), np.int64), 1)
-        self.rows_per_update = max(1, hyper.samples_per_update)
+        self._demonstrated: DemonstratedExamples | None = None
+        self._taught: TaughtExamples | None = None
+        self._examples: Examples
+        if hyper.teacher is None:
+            self._examples = self._demonstrated = self._make_demonstrated(own_seed)
+        else:
+            self._examples = self._taught = TaughtExamples(hyper, self._imitation, self._replay_layout())
+            self.replay_bytes = self._taught.replay.layout.bytes
         self.num_parameters = self._step.num_parameters
+
+    def _make_demonstrated(self, seed: np.random.SeedSequence) -> DemonstratedExamples:
+        memory = self._config.network_settings.memory
+        rows_at_once = ROWS_OF_VECTORS if self._layout.has_only_vectors else ROWS_OF_IMAGES
+        split_seed, longest = int(seed.generate_state(1)[0]), memory.sequence_length if memory else 1
+        return DemonstratedExamples(self._hyper, self._imitation, longest, split_seed, rows_at_once)
+
+    def _replay_layout(self) -> ReplayLayout:
+        memory = self._config.network_settings.memory
+        return ReplayLayout(
+            spec=self._spec,
+            capacity=self._hyper.buffer_size,
+            time_horizon=self.time_horizon,
+            num_streams=0,
+            memory_size=memory.memory_size if memory else 0,
+            sequence_length=memory.sequence_length if memory else 1,
+        )
+
+    @property
+    def rows_per_update(self) -> int:  # type: ignore[override]  # it follows what it learns from
+        """An update is due after this many rows."""
+        return self._examples.rows_per_update
 
     def use_demonstrations(self, demonstrations: Mapping[str, Demonstrations]) -> None:
         """See Trainer."""
         super().use_demonstrations(demonstrations)
-        assert self._hyper.demo_path in demonstrations, self._hyper.demo_path
-        self._demonstrations = demonstrations[self._hyper.demo_path]
-        self._split(self._demonstrations.episodes)
+        if self._demonstrated is not None:
+            path = self._hyper.demo_path
+            assert path is not None
+            assert path in demonstrations, path
+            self._demonstrated.use(demonstrations[path])
 
-    def _split(self, episodes: Int64) -> None:
-        """Hold out some of the episodes i64[E, 2]: at least one where that is asked for, and never the last one."""
-        memory, share, count = self._config.network_settings.memory, self._hyper.validation, len(episodes)
-        longest = memory.sequence_length if memory else 1
-        num_held_out = min(max(1, round(share * count)), count - 1) if share else 0
-        order = np.random.Generator(np.random.PCG64(self._split_seed)).permutation(count)
-        held_out, learned = np.sort(order[:num_held_out]), np.sort(order[num_held_out:])
-        self._held_out = DemonstratedSequences.of(episodes[held_out], longest)
-        self._learned = DemonstratedSequences.of(episodes[learned], longest)
-        size, minibatches = self._passes.sizes(self._learned)
-        self.rows_per_update = min(size * minibatches * longest, self._learned.num_rows)
+    def use_teacher(self, teacher: Policy) -> None:
+        """See Trainer."""
+        assert self._taught is not None, "its settings name no teacher"
+        self._taught.use(teacher)
 
     def _place(self, array: NDArray[Any]) -> Array:
         return self._flat.place(array)
 
     def add(self, block: Trajectories) -> Samples:
-        """Experience is not learned from."""
-        return {}
+        """Have the teacher label a block, and keep it. Without a teacher, experience is not learned from."""
+        samples = self._examples.add(block)
+        if self._taught is not None:
+            self._include(block.observations)
+        return samples
 
     def is_ready(self) -> bool:
-        """Whether there are demonstrations."""
-        return self._demonstrations is not None
+        """Whether an update is due, and there is what it learns from."""
+        return self._examples.is_ready()
 
     def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
-        """Learn from demonstrated steps in a new order, at most `samples_per_update`, and report the loss of those held
-        out, at most as many.
-
-        Both are errors of the mean action and cross entropies, comparable; what is minimized includes the spread.
-        """
-        demonstrations = self._demonstrations
-        assert demonstrations is not None, "an update before `use_demonstrations`"
+        """See `Examples.learn`."""
         with self._wholly_or_not_at_all():
             step = self._agreed_step(step)
             learning_rate = scheduled_learning_rate(self._hyper, step, self._config.max_steps)
             if self.num_updates == 0:
-                self._normalize(demonstrations)
+                for observations in self._examples.observations() if self._normalizer is not None else ():
+                    self._include(observations)
             try:
-                error, _ = self._imitation.learn(
-                    demonstrations, self._learned, self._passes, learning_rate, should_continue
-                )
+                metrics = self._examples.learn(learning_rate, should_continue)
             except NonFiniteError as wrong:
                 raise NonFiniteError(f"{wrong} at step {step}; {KEPT}") from wrong
-            held_out = self._held_out_loss(demonstrations)
         self.num_updates += 1
-        return {LOSS: error, **held_out, "Policy/Learning Rate": learning_rate}
+        return {**metrics, "Policy/Learning Rate": learning_rate}
+
+    def _include(self, observations: Observations) -> None:
+        """Let the normalizer count these."""
+        if self._normalizer is not None:
+            self._normalizer.update(self._layout.vectors(observations))
 
     @contextmanager
     def _wholly_or_not_at_all(self) -> Iterator[None]:
@@ -132,33 +151,10 @@ class BCTrainer(ActorTrainer[BCSettings]):
                 self._normalizer.load(normalizer)
             raise
 
-    def _normalize(self, demonstrations: Demonstrations) -> None:
-        """The normalizer has the statistics of every step that is learned from."""
-        if self._normalizer is None:
-            return
-        every = np.arange(len(self._learned))
-        for part in np.array_split(every, -(-len(every) * self._learned.longest // self._rows_at_once)):
-            observations = demonstrations.transitions(self._learned.rows(part)).observations
-            self._normalizer.update(self._layout.vectors(observations))
-
-    def _held_out_loss(self, demonstrations: Demonstrations) -> Metrics:
-        """By its tag; empty where nothing is held out."""
-        if not len(self._held_out):
-            return {}
-        most = self._hyper.samples_per_update or self._held_out.num_rows
-        chosen = self._held_out.spaced(most)
-        return {HELD_OUT: self._imitation.error(demonstrations, self._held_out, chosen, self._rows_at_once)}
-
-    @property
-    def _rows_at_once(self) -> int:
-        return ROWS_OF_VECTORS if self._layout.has_only_vectors else ROWS_OF_IMAGES
-
     def loss(self, block: Trajectories) -> Metrics:
-        """How far the actor is from what was done in this experience. With memory every segment begins at zero."""
+        """How far the actor is in this experience from what was done, or from what the teacher would have done."""
         with torch.no_grad():
-            loss = self._imitation.loss_of(
-                block.observations, block.continuous_actions, block.discrete_actions, block.lengths
-            )
+            loss = self._imitation.loss(steps_of(self._examples.labeled(block)))
         return {LOSS: loss.error.item()}
 
     def modules(self) -> Mapping[str, nn.Module]:
@@ -176,17 +172,27 @@ class BCTrainer(ActorTrainer[BCSettings]):
         self._step.overwrite(arrays)
 
     def state(self) -> State:
-        """Actor, optimizer, normalizer, generator, and what is held out, the same on all ranks."""
+        """Actor, optimizer, normalizer, generator, and counts of what it learns from."""
         parts = {"actor": self._step.state(), "drawing": generator_state(self._imitation.random)}
-        parts["trainer"] = State({}, {"num_updates": self.num_updates, "split_seed": self._split_seed})
+        parts["trainer"] = State({}, {"num_updates": self.num_updates, **self._examples.counts()})
         return State.merge(parts | self._shared_state())
 
     def load(self, state: State) -> None:
-        """Restore `state`."""
+        """Restore `state`, and drop labels of later steps."""
         self._step.load(state.part("actor"))
         load_generator(self._imitation.random, state.part("drawing"))
         self._load_shared(state)
         counts = state.part("trainer")
-        self.num_updates, self._split_seed = int(counts.number("num_updates")), int(counts.number("split_seed"))
-        if self._demonstrations is not None:
-            self._split(self._demonstrations.episodes)
+        self.num_updates = int(counts.number("num_updates"))
+        self._examples.load_counts(counts)
+
+    def replay(self) -> State | None:
+        """A copy of the labels, if they are to be saved."""
+        return self._taught.replay.state() if self._taught is not None and self._hyper.saves_replay else None
+
+    def load_replay(self, replay: State) -> None:
+        """Restore them. Raises CheckpointError, and changes nothing, when they do not fit."""
+        if self._taught is None:
+            super().load_replay(replay)
+        else:
+            self._taught.replay.load(replay)

@@ -6,7 +6,7 @@ Shapes: B rows of a mini-batch in S sequences, A continuous dimensions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ from rl_tui.engine.learning.networks.flat import FlatPart
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.optimization import GradientStep, Snapshot
 from rl_tui.engine.learning.sync import Sync
-from rl_tui.engine.specs import Float32, Int64, Observations
+from rl_tui.engine.specs import Float32, Int64, Observations, Trajectories
 
 ToFeatures = Callable[[Observations], tuple[NDArray[Any], ...]]  # normalized, on the CPU
 
@@ -38,6 +38,28 @@ class ClonedActor:
     actor: Actor
     flat: FlatPart
     to_features: ToFeatures
+
+
+@dataclass(frozen=True, slots=True)
+class ClonedSteps:
+    """Steps with the actions to be learned there.
+
+    continuous: f32[B, A], as `Choice.continuous` would have them. discrete: i64[B, K]. lengths: i64[S] of the
+    sequences. memories: f32[S, M], the actor's before each; None begins with empty ones. noise: f32[B, A], see
+    `cloning_loss`.
+    """
+
+    observations: Observations
+    continuous: Float32
+    discrete: Int64
+    lengths: Int64
+    memories: Float32 | None = None
+    noise: Float32 | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """B."""
+        return len(self.continuous)
 
 
 class Imitation:
@@ -62,20 +84,31 @@ class Imitation:
         learning_rate: float,
         should_continue: Callable[[], bool],
     ) -> tuple[float, float]:
+        """`learn_steps` with the mini-batches of these passes, of which each rank takes its part.
+
+        Raises DemonstrationError, too.
+        """
+        chosen = passes.minibatches(sequences, self.random)
+        parts = (self._own_part(demonstrations, sequences, each) for each in chosen)
+        return self.learn_steps(parts, learning_rate, should_continue)
+
+    def learn_steps(
+        self, minibatches: Iterable[ClonedSteps | None], learning_rate: float, should_continue: Callable[[], bool]
+    ) -> tuple[float, float]:
         """Take a step for every mini-batch, while `should_continue` allows; the mean error and spread of these.
 
-        All ranks call it together. Raises NonFiniteError if what was learned is not finite, DemonstrationError.
+        minibatches: this rank's rows of each, None without any. All ranks call it together, with as many. Raises
+        NonFiniteError if what was learned is not finite.
         """
         losses, rows = list[list[Any]](), list[int]()
-        for chosen in passes.minibatches(sequences, self.random):
-            loss, count = self._take_step(demonstrations, sequences, chosen, learning_rate)
-            losses.append(loss)
-            rows.append(count)
+        for steps in minibatches:
+            losses.append(self._take_step(steps, learning_rate))
+            rows.append(0 if steps is None else steps.num_rows)
             if not self._sync.all(should_continue()):
                 break
         error, spread = map(_mean, zip(*self._sync.means(losses, rows), strict=True))
         if not (math.isfinite(error + spread) and self.step.is_finite):
-            raise NonFiniteError("what was learned from demonstrations is not finite")
+            raise NonFiniteError("what was learned by cloning is not finite")
         return error, spread
 
     def error(
@@ -85,67 +118,59 @@ class Imitation:
         parts = np.array_split(chosen, -(-len(chosen) * sequences.longest // most))
         with torch.no_grad():
             errors = [
-                (self.loss(demonstrations, sequences, part).error.item(), int(sequences.lengths[part].sum()))
-                for part in parts
+                (self.loss(demonstrated_steps(demonstrations, sequences, part, self._is_squashed)).error.item(), rows)
+                for part, rows in ((part, int(sequences.lengths[part].sum())) for part in parts)
             ]
         return math.fsum(error * rows for error, rows in errors) / sum(rows for _, rows in errors)
 
-    def loss(
-        self,
-        demonstrations: Demonstrations,
-        sequences: DemonstratedSequences,
-        chosen: Int64,
-        noise: Float32 | None = None,
-    ) -> CloningLoss:
-        """That of these sequences, whose memories begin at zero. noise: f32[B, A], see `cloning_loss`."""
-        steps = demonstrations.transitions(sequences.rows(chosen))
-        continuous = before_bounds(steps.continuous_actions, self._actor.is_squashed)
-        lengths = sequences.lengths[chosen]
-        return self.loss_of(steps.observations, continuous, steps.discrete_actions, lengths, noise)
+    def loss(self, steps: ClonedSteps) -> CloningLoss:
+        """Of these steps."""
+        features = tuple(map(self._place, self._to_features(steps.observations)))
+        head = self._actor(features, self._sequences(steps))
+        noise = None if steps.noise is None else self._place(steps.noise)
+        return cloning_loss(self._actor, head, self._place(steps.continuous), self._place(steps.discrete), noise)
 
-    def loss_of(
-        self,
-        observations: Observations,
-        continuous: Float32,
-        discrete: Int64,
-        lengths: Int64,
-        noise: Float32 | None = None,
-    ) -> CloningLoss:
-        """That of rows in sequences of these lengths i64[S]. continuous: as `Choice.continuous` would have them."""
-        features = tuple(map(self._place, self._to_features(observations)))
-        head = self._actor(features, self._memories(lengths))
-        drawn = None if noise is None else self._place(noise)
-        return cloning_loss(self._actor, head, self._place(continuous), self._place(discrete), drawn)
-
-    def _take_step(
-        self, demonstrations: Demonstrations, sequences: DemonstratedSequences, chosen: Int64, learning_rate: float
-    ) -> tuple[list[Any], int]:
-        """The error and spread of this rank's rows of a mini-batch, and how many these are."""
-        gradient = self._flat.gradient.zero_()
-        noise = self._noise(int(sequences.lengths[chosen].sum()))
+    def _own_part(
+        self, demonstrations: Demonstrations, sequences: DemonstratedSequences, chosen: Int64
+    ) -> ClonedSteps | None:
+        """This rank's steps of a mini-batch."""
+        noise = self.noise(int(sequences.lengths[chosen].sum()))
         first, end = (len(chosen) * rank // self._sync.size for rank in (self._sync.rank, self._sync.rank + 1))
         begin, rows = (int(sequences.lengths[of].sum()) for of in (chosen[:first], chosen[first:end]))
-        terms: list[Any] = [0.0, 0.0]
-        if rows:
-            own_noise = None if noise is None else noise[begin : begin + rows]
-            loss = self.loss(demonstrations, sequences, chosen[first:end], own_noise)
+        if not rows:
+            return None
+        own_noise = None if noise is None else noise[begin : begin + rows]
+        return demonstrated_steps(demonstrations, sequences, chosen[first:end], self._is_squashed, own_noise)
+
+    def _take_step(self, steps: ClonedSteps | None, learning_rate: float) -> list[Any]:
+        """On these rows and those of other ranks; the error and spread of these."""
+        gradient, terms = self._flat.gradient.zero_(), list[Any]([0.0, 0.0])
+        if steps is not None:
+            loss = self.loss(steps)
             loss.total.backward()  # type: ignore[no-untyped-call]  # torch's signature
             terms = [loss.error.detach(), loss.spread.detach()]
-        self._sync.average_gradients([gradient], rows)
+        self._sync.average_gradients([gradient], 0 if steps is None else steps.num_rows)
         self.step(gradient, learning_rate)
-        return terms, rows
+        return terms
 
-    def _noise(self, rows: int) -> Float32 | None:
+    @property
+    def _is_squashed(self) -> bool:
+        return self._actor.is_squashed
+
+    def noise(self, rows: int) -> Float32 | None:
         """f32[rows, A] for squashed actions."""
         size = self._actor.actions.continuous
         if not self._actor.is_squashed or not size:
             return None
         return self.random.standard_normal((rows, size), np.float32)
 
-    def _memories(self, lengths: Int64) -> Sequences | None:
-        if not self._actor.memory_size:
+    def _sequences(self, steps: ClonedSteps) -> Sequences | None:
+        size, lengths = self._actor.memory_size, steps.lengths
+        if not size:
             return None
-        return Sequences(lengths, self._flat.parameters.new_zeros(len(lengths), self._actor.memory_size))
+        if steps.memories is not None:
+            return Sequences(lengths, self._place(steps.memories))
+        return Sequences(lengths, self._flat.parameters.new_zeros(len(lengths), size))
 
     def _place(self, array: NDArray[Any]) -> Tensor:
         return self._flat.place(array)
@@ -176,6 +201,26 @@ class ImitationSnapshot:
 
     step: Snapshot
     generator: Mapping[str, Any]
+
+
+def steps_of(block: Trajectories) -> ClonedSteps:
+    """What was done in a block, in its segments, with the memories that the actor had then."""
+    first = np.cumsum(block.lengths) - block.lengths
+    memories = None if block.memories is None else block.memories[first]
+    return ClonedSteps(block.observations, block.continuous_actions, block.discrete_actions, block.lengths, memories)
+
+
+def demonstrated_steps(
+    demonstrations: Demonstrations,
+    sequences: DemonstratedSequences,
+    chosen: Int64,
+    is_squashed: bool,
+    noise: Float32 | None = None,
+) -> ClonedSteps:
+    """Those of some sequences, whose memories begin empty. Raises DemonstrationError."""
+    steps = demonstrations.transitions(sequences.rows(chosen))
+    continuous = before_bounds(steps.continuous_actions, is_squashed)
+    return ClonedSteps(steps.observations, continuous, steps.discrete_actions, sequences.lengths[chosen], noise=noise)
 
 
 def _mean(terms: Sequence[Any]) -> float:

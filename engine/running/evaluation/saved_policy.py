@@ -9,17 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import torch
-
-from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
-from rl_tui.engine.config.loading import load_config, load_to_act
+from rl_tui.engine.config.loading import load_to_act
 from rl_tui.engine.demonstrations.episode_recorder import EpisodeRecorder
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.export.onnx_policy import OnnxPolicy
-from rl_tui.engine.learning.saved_actor import SavedActor
-from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.process.vital_signs import SIGNS
+from rl_tui.engine.running.checkpoint_policy import policy_of_checkpoint
 from rl_tui.engine.running.environment_reports import lines_of_reports
 from rl_tui.engine.running.environments import (
     NamedEnvironment,
@@ -31,7 +27,6 @@ from rl_tui.engine.running.environments import (
 from rl_tui.engine.running.evaluation.episodes import UNRECORDED, Recorder, Scores, ignore_steps, play
 from rl_tui.engine.running.evaluation.video import VideoRecorder
 from rl_tui.engine.running.lessons.restoring import make_lessons
-from rl_tui.engine.running.restoring import load_actor, load_trainer
 from rl_tui.engine.running.run_setup import derived_seed
 from rl_tui.engine.sampling.environments.base import Environment, NoteLevel
 from rl_tui.engine.sampling.environments.unity.wire.packages import misread_before
@@ -182,36 +177,18 @@ class SavedRun:
     def _acting(
         self, spec: BehaviorSpec, is_chosen: bool, request: EvaluationRequest, on_note: Callable[[NoteLevel, str], None]
     ) -> _Acting:
-        config = settings_of(self._config, spec.name)
         state, checkpoint, skipped = self._load(spec.name, request.checkpoint if is_chosen else "newest")
         if checkpoint.spec is not None and (misread := misread_before(checkpoint.spec, spec)):
             on_note("warning", f"{spec.name}: {misread}")
         if request.is_onnx:
             path = self._exported(spec.name, checkpoint.step)
             return _Acting(lambda way: OnnxPolicy(path, spec, way == "greedy"), checkpoint.step, path, skipped)
-        kind = registry.implementation("trainers", config.trainer_type)
-        seed = derived_seed(request.seed)
+        seed, configuration = derived_seed(request.seed), self._folder.configuration
 
         def make_policy(way: Way) -> Policy:
-            if prefix := vars(kind).get("actor_prefix"):
-                actor = SavedActor(prefix, spec, config.network_settings, config.hyperparameters.squashes_actions)
-                return load_actor(actor, state, checkpoint, seed, way == "greedy")
-            trainer = self._whole_trainer(spec, state, checkpoint)
-            policy = trainer.policy_maker(seed)(way == "greedy")
-            policy.load(trainer.weights())
-            return policy
+            return policy_of_checkpoint(configuration, spec, state, checkpoint, seed, way == "greedy")
 
         return _Acting(make_policy, checkpoint.step, checkpoint.path, skipped)
-
-    def _whole_trainer(self, spec: BehaviorSpec, state: State, checkpoint: Checkpoint) -> Trainer:
-        """With everything that it was trained with, also what acting would not need. Raises RlTuiError."""
-        without_writers: dict[str, object] = {"writers": {}}
-        config = settings_of(load_config(self._folder.configuration, without_writers), spec.name)
-        hyperparameters = config.hyperparameters.for_playing()
-        config = config.model_copy(update={"hyperparameters": hyperparameters})
-        trainer = make_trainer(spec, config, 0, torch.device("cpu"))
-        load_trainer(trainer, state, checkpoint)
-        return trainer
 
     def _exported(self, name: str, step: int) -> Path:
         """The policy exported with that checkpoint. Raises CheckpointError, naming those that have one."""

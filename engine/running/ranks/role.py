@@ -84,8 +84,8 @@ class Role:
         if not self.has_others:
             return
         refused = [f"behaviors.{name}.threaded: true" for name, one in config.behaviors.items() if one.threaded]
-        offline = [(name, one) for name, one in config.behaviors.items() if one.hyperparameters.learns_offline]
-        refused += [f"behaviors.{name}.trainer_type: {one.trainer_type}" for name, one in offline]
+        cloned = [(name, one) for name, one in config.behaviors.items() if not one.hyperparameters.learns_from_rewards]
+        refused += [f"behaviors.{name}.trainer_type: {one.trainer_type}" for name, one in cloned]
         if config.default_settings is not None and config.default_settings.threaded:
             refused.append("default_settings.threaded: true")
         if not isinstance(config.env_settings.environment, str):

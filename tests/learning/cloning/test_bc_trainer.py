@@ -12,7 +12,8 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError, NotSupportedError
-from rl_tui.engine.learning.bc.trainer import HELD_OUT, LOSS, BCTrainer
+from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS
+from rl_tui.engine.learning.bc.trainer import BCTrainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State
 from tests.learning.cloning.demonstrations import SPECS, Recorded, random_demonstrations
 from tests.learning.rollouts import acted
@@ -178,7 +179,7 @@ def test_a_failed_update_leaves_everything_as_it_was(updates: int) -> None:
         bc.update(0)
     before = bc.state()
     steps.continuous[:] = np.nan
-    with pytest.raises(NonFiniteError, match="demonstrations is not finite at step 7; the state before"):
+    with pytest.raises(NonFiniteError, match="cloning is not finite at step 7; the state before"):
         bc.update(7)
     assert same(bc.state(), before)
 

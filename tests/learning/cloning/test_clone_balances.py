@@ -7,37 +7,25 @@ import pytest
 import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.learning.bc.trainer import HELD_OUT, BCTrainer
+from rl_tui.engine.learning.bc.examples import HELD_OUT
+from rl_tui.engine.learning.bc.trainer import BCTrainer
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import make_environments
 from rl_tui.engine.sampling.pools.serial import SerialPool
-from rl_tui.engine.specs import Actions, Choice, DecisionSteps, Float32, Policy, State, Weights
+from rl_tui.engine.specs import Actions, DecisionSteps, Policy
 from tests.learning.cloning.demonstrations import Recorded, recorded
+from tests.learning.cloning.teachers import Written
 from tests.learning.test_it_learns import mean_return, train
 
 BEHAVIOR, EPISODES, LONGEST = "CartPole", 8, 500
 
 
-class Expert:
+def expert(decisions: DecisionSteps) -> Actions:
     """Pushes the cart to the side to which the pole falls: it never does within an episode."""
-
-    version, memory_size = 0, 0
-
-    def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
-        position, velocity, angle, turning = decisions.observations[0].T
-        chosen = (0.05 * position + 0.1 * velocity + 3 * angle + turning > 0).astype(np.int64)[:, None]
-        none = np.zeros((len(chosen), 0), np.float32)
-        return Choice(Actions(none, chosen), none, np.zeros((len(chosen), 1), np.float32), None)
-
-    def load(self, weights: Weights) -> None:
-        pass
-
-    def state(self) -> State:
-        return State()
-
-    def load_state(self, state: State) -> None:
-        pass
+    position, velocity, angle, turning = decisions.observations[0].T
+    chosen = (0.05 * position + 0.1 * velocity + 3 * angle + turning > 0).astype(np.int64)[:, None]
+    return Actions(np.zeros((len(chosen), 0), np.float32), chosen)
 
 
 def copies() -> list[Environment]:
@@ -81,7 +69,7 @@ def cloned(steps: Recorded, device: torch.device) -> tuple[float, float]:
 
 @pytest.mark.learning
 def test_a_clone_balances_as_its_expert_does_and_not_from_permuted_actions(torch_device: torch.device) -> None:
-    steps = demonstrations(Expert())
+    steps = demonstrations(Written(expert))
     assert steps.num_steps == EPISODES * LONGEST
     found, loss = cloned(steps, torch_device)
     assert found > 0.9 * LONGEST
@@ -103,7 +91,7 @@ def test_a_clone_balances_as_its_expert_does_and_not_from_permuted_actions(torch
 def test_demonstrations_beside_rewards_balance_long_before_rewards_alone(
     trainer: str, strength: float, hyper: dict[str, object], torch_device: torch.device
 ) -> None:
-    steps, returns = demonstrations(Expert()), []
+    steps, returns = demonstrations(Written(expert)), []
     own = {"demo_path": "cart.demo", "samples_per_update": 2048, "batch_size": 64, "strength": strength}
     for cloning in (own, None):
         config = BehaviorConfig.model_validate(

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from rl_tui.engine.config.network import NetworkSettings
-from rl_tui.engine.learning.cloning.imitation import ClonedActor, Imitation
+from rl_tui.engine.learning.cloning.imitation import ClonedActor, Imitation, demonstrated_steps
 from rl_tui.engine.learning.cloning.sequences import DemonstratedSequences, Passes
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
@@ -100,7 +100,8 @@ def test_loss_and_gradients_are_those_written_out(kind: str, is_squashed: bool, 
     rows, lengths = sequences.rows(chosen), sequences.lengths[chosen].tolist()
     noise = np.random.default_rng(4).standard_normal((len(rows), 2), np.float32)
     flat_before = flat.gradient.clone()
-    loss = ours.loss(steps, sequences, chosen, noise if is_squashed and kind != "discrete" else None)
+    drawn = noise if is_squashed and kind != "discrete" else None
+    loss = ours.loss(demonstrated_steps(steps, sequences, chosen, is_squashed, drawn))
     loss.total.backward()
     expected, gradients = written_out(flat, kind, is_squashed, steps, rows, lengths, torch.from_numpy(noise).double())
     assert not flat_before.any()
@@ -116,7 +117,7 @@ def test_the_mean_error_weighs_rows_alike_in_however_many_parts_they_are_read() 
     steps = random_demonstrations(SPECS["hybrid"], LENGTHS)
     sequences = DemonstratedSequences.of(steps.episodes, LONGEST)
     every = np.arange(len(sequences))
-    whole = ours.loss(steps, sequences, every).error.item()
+    whole = ours.loss(demonstrated_steps(steps, sequences, every, False)).error.item()
     assert ours.error(steps, sequences, every, 100) == pytest.approx(whole, rel=1e-6)
     steps.reads.clear()
     assert ours.error(steps, sequences, every, 8) == pytest.approx(whole, rel=1e-6)
@@ -133,6 +134,6 @@ def test_learning_brings_the_policy_to_what_was_demonstrated() -> None:
     error, spread = ours.learn(steps, sequences, Passes(batch_size=20, count=600, most_steps=0), 1e-2, lambda: True)
     assert error < 1
     assert spread < 0.2
-    end = ours.loss(steps, sequences, np.arange(40))
+    end = ours.loss(demonstrated_steps(steps, sequences, np.arange(40), False))
     assert end.error.item() < 1e-3
     assert end.spread.item() < 0.02
