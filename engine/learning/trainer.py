@@ -58,6 +58,7 @@ class Trainer(Protocol):
     num_parameters: int  # how many numbers are trained
     num_updates: int  # since the beginning of training, over all resumes
     cuts_at_update: bool = False  # all segments of an update end where it begins, so that no group mate's is unfinished
+    held_out_loss: float | None = None  # of the newest update, on what it does not learn from; the less, the better
     replay_bytes: int = 0  # memory of the replay buffer when it is full; 0 without one
 
     @abstractmethod

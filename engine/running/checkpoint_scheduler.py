@@ -18,10 +18,11 @@ from rl_tui.engine.specs import State
 
 @dataclass(frozen=True, slots=True)
 class SaveContext:
-    """What a save needs from the learner. mean_return: for ranking checkpoints."""
+    """What a save needs from the learner. mean_return, held_out_loss: for ranking checkpoints."""
 
     step: int
     mean_return: float | None
+    held_out_loss: float | None
 
 
 class CheckpointScheduler:
@@ -110,6 +111,7 @@ class CheckpointScheduler:
             state=self._parts.state() if with_state else None,
             reason=reason,
             mean_return=at.mean_return,
+            held_out_loss=at.held_out_loss,
             commands=tuple(commands),
             with_export=with_export,
             replay=self._replay() if with_state and with_replay else None,

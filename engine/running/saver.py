@@ -52,6 +52,7 @@ class SaveJob:
     commands: tuple[str, ...] = ()
     with_export: bool = True
     replay: State | None = None
+    held_out_loss: float | None = None
 
 
 Restored: TypeAlias = tuple[State, Checkpoint]
@@ -276,7 +277,7 @@ class Saver:
     def _save(self, job: SaveJob, state: State) -> tuple[bool, str]:
         store, start = self._files[job.behavior].store, time.monotonic()
         try:
-            path = store.save(job.step, state, job.mean_return, job.reason)
+            path = store.save(job.step, state, job.mean_return, job.reason, job.held_out_loss)
             self._listed[job.behavior] = store.list()
             best = best_checkpoint(self._listed[job.behavior])
             saved = describe(path)  # of an earlier process, where it was there already
@@ -297,6 +298,7 @@ class Saver:
                 size_bytes=size,
                 seconds=time.monotonic() - start,
                 lessons=saved.lessons,
+                held_out_loss=saved.held_out_loss,
             )
         )
         self._prune(job.behavior)

@@ -217,7 +217,7 @@ class TimeSplit:
 @dataclass(frozen=True, slots=True)
 class CheckpointSaved:
     """The checkpoint at `path`, a folder, is on disk and verified. lessons: of each environment parameter that has
-    some, from 1; only checkpoints of the same lessons are compared."""
+    some, from 1; only checkpoints of the same lessons are compared. held_out_loss: compares those without a return."""
 
     behavior: str
     step: int
@@ -228,6 +228,7 @@ class CheckpointSaved:
     size_bytes: int
     seconds: float
     lessons: Mapping[str, int] = field(default_factory=dict)
+    held_out_loss: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

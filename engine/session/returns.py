@@ -62,8 +62,8 @@ class RecentEpisodes:
 
 
 class Ranked(Protocol):
-    """A checkpoint that can be ranked. mean_return: None where none was known when it was saved. lessons: of each
-    environment parameter that has some, from 1."""
+    """A checkpoint that can be ranked. mean_return, held_out_loss: None where none was known when it was saved.
+    lessons: of each environment parameter that has some, from 1."""
 
     @property
     def step(self) -> int:
@@ -74,6 +74,10 @@ class Ranked(Protocol):
         """Of its evaluation, or without one of the newest episodes of training."""
 
     @property
+    def held_out_loss(self) -> float | None:
+        """Of what the trainer does not learn from."""
+
+    @property
     def lessons(self) -> Mapping[str, int]:
         """Those in which it was saved."""
 
@@ -82,13 +86,17 @@ AnyRanked = TypeVar("AnyRanked", bound=Ranked)
 
 
 def best_checkpoint(checkpoints: Sequence[AnyRanked]) -> AnyRanked | None:
-    """The one with the highest mean return, the first of equals; None where no return is known.
+    """The one with the highest mean return, or where none is known with the lowest held-out loss; the first of equals;
+    None where nothing is known.
 
     Only those of the newest one's lessons: an easy lesson is no measure of a hard one.
 
     checkpoints: those on disk, oldest first.
     """
     known = [(each.mean_return, -each.step, each) for each in reversed(checkpoints) if each.mean_return is not None]
+    if not known:
+        losses = [(-each.held_out_loss, -each.step, each) for each in checkpoints if each.held_out_loss is not None]
+        known = losses[::-1]
     ranked = [entry for entry in known if math.isfinite(entry[0])]
     comparable = [entry for entry in ranked if entry[2].lessons == ranked[0][2].lessons]
     return max(comparable, key=lambda entry: entry[:2])[2] if comparable else None

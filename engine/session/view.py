@@ -354,6 +354,8 @@ def _saved(view: RunView, behavior: BehaviorView, event: CheckpointSaved, time: 
     others = [(at, saved) for at, saved in behavior.checkpoints if saved.path != event.path]
     behavior.checkpoints = [*others, (time, event)]
     reward = "" if event.mean_return is None else f", return {_short(event.mean_return)}"
+    if event.mean_return is None and event.held_out_loss is not None:
+        reward = f", held-out loss {_short(event.held_out_loss)}"
     best = ", best" if event.is_best else ""
     view.add_log(time, "info", "CKPT", event.behavior, f"step {event.step}{reward}{best}: {event.path}", event.step)
 

@@ -37,8 +37,8 @@ MANIFEST_BYTES = 65_536  # a manifest has two entries and is far smaller
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The description of a published checkpoint. created_at: Unix seconds. mean_return: None when unknown. lessons: of
-    each environment parameter that has some, from 1."""
+    """The description of a published checkpoint. created_at: Unix seconds. mean_return, held_out_loss: None when
+    unknown. lessons: of each environment parameter that has some, from 1."""
 
     path: Path
     behavior: str
@@ -50,6 +50,7 @@ class Checkpoint:
     spec: BehaviorSpec | None
     size_bytes: int
     lessons: Mapping[str, int] = field(default_factory=dict)
+    held_out_loss: float | None = None
 
     @property
     def is_from_other_version(self) -> bool:
@@ -69,6 +70,7 @@ def encode(checkpoint: Checkpoint, state: State) -> dict[str, bytes]:
         "behavior": checkpoint.behavior,
         "step": checkpoint.step,
         "mean_return": checkpoint.mean_return,
+        "held_out_loss": checkpoint.held_out_loss,
         "reason": checkpoint.reason,
         "created_at": checkpoint.created_at,
         "spec": None if checkpoint.spec is None else _spec_to_json(checkpoint.spec),
@@ -203,13 +205,14 @@ def _parse_json(path: Path, content: bytes) -> dict[str, Json]:
 
 
 def _parse_state(path: Path, content: bytes, size_bytes: int) -> tuple[Checkpoint, dict[str, Json]]:
-    body = _parse_json(path / STATE, content)
+    body = {"held_out_loss": None} | _parse_json(path / STATE, content)  # earlier versions had none
     match body:
         case {
             "program_version": str(version),
             "behavior": str(behavior),
             "step": int(step),
             "mean_return": float() | int() | None as mean_return,
+            "held_out_loss": float() | int() | None as held_out_loss,
             "reason": str(reason),
             "created_at": float() | int() as created_at,
             "spec": dict() | None as spec,
@@ -226,6 +229,7 @@ def _parse_state(path: Path, content: bytes, size_bytes: int) -> tuple[Checkpoin
                 spec=None if spec is None else _parse_spec(path, spec),
                 size_bytes=size_bytes,
                 lessons=_lessons(values),
+                held_out_loss=held_out_loss,
             ), values
         case _:
             raise CheckpointError(f"{path / STATE}: incomplete, or a value has the wrong type")

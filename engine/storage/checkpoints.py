@@ -73,7 +73,14 @@ class CheckpointStore:
             raise _refused(self.folder, error) from error
         self._is_open = True
 
-    def save(self, step: int, state: State, mean_return: float | None, reason: CheckpointReason) -> Path:
+    def save(
+        self,
+        step: int,
+        state: State,
+        mean_return: float | None,
+        reason: CheckpointReason,
+        held_out_loss: float | None = None,
+    ) -> Path:
         """Publish one checkpoint and return its folder; every byte is then on the medium and was read back.
 
         A valid checkpoint of that step with the same state is returned unchanged; one with another (for example after a
@@ -84,8 +91,18 @@ class CheckpointStore:
         """
         self.open()
         path = self._newest_of(step)
-        known_return = mean_return if mean_return is not None and math.isfinite(mean_return) else None
-        checkpoint = Checkpoint(path, self.name, step, known_return, reason, time.time(), VERSION, self._spec, 0)
+        checkpoint = Checkpoint(
+            path=path,
+            behavior=self.name,
+            step=step,
+            mean_return=_finite(mean_return),
+            reason=reason,
+            created_at=time.time(),
+            program_version=VERSION,
+            spec=self._spec,
+            size_bytes=0,
+            held_out_loss=_finite(held_out_loss),
+        )
         try:
             found = self._found_at(path)
             if found is not None and not _stands_for(found, state, reason):
@@ -127,7 +144,7 @@ class CheckpointStore:
         return tuple(checkpoints)
 
     def best(self) -> Checkpoint | None:
-        """The checkpoint with the highest mean return, the first of equals; None when no return is known."""
+        """See `best_checkpoint`."""
         return best_checkpoint(self.list())
 
     def newest_valid(self) -> Newest:
@@ -311,6 +328,10 @@ def require_same_keys(expected: Mapping[str, NDArray[np.generic]], found: Mappin
         differences[_NAMED_DIFFERENCES:] = [f"and {len(further)} further arrays"]
     if differences:
         raise CheckpointError("the checkpoint does not fit this run:" + "".join(f"\n  {line}" for line in differences))
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _refused(path: Path, error: OSError) -> CheckpointError:

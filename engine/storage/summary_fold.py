@@ -30,6 +30,7 @@ class Saved(NamedTuple):
     step: int
     mean_return: float | None
     lessons: Mapping[str, int]
+    held_out_loss: float | None = None
 
 
 @dataclass(slots=True)
@@ -151,7 +152,7 @@ class SummaryFold:
                 for group in _groups(body):
                     behavior.add_episodes(whole(group.get("count")), return_of(group.get("mean_return")))
             case "CheckpointSaved":
-                saved = saved_of(step, body.get("mean_return"), body.get("lessons"))
+                saved = saved_of(step, body.get("mean_return"), body.get("lessons"), body.get("held_out_loss"))
                 behavior.checkpoints[str(body.get("path"))] = saved
             case "BehaviorStarted":
                 behavior.start(body.get("algorithm"), body.get("environment"), body.get("max_steps"))
@@ -165,9 +166,9 @@ def _groups(finished: dict[str, object]) -> list[dict[str, object]]:
     return [each for each in groups if isinstance(each, dict)] if isinstance(groups, list) and groups else [finished]
 
 
-def saved_of(step: int, mean_return: object, lessons: object) -> Saved:
+def saved_of(step: int, mean_return: object, lessons: object, held_out_loss: object = None) -> Saved:
     """A checkpoint; anything but a mapping is no lessons."""
-    return Saved(step, number(mean_return), lessons if isinstance(lessons, dict) else {})
+    return Saved(step, number(mean_return), lessons if isinstance(lessons, dict) else {}, number(held_out_loss))
 
 
 def number(value: object) -> float | None:

@@ -34,6 +34,7 @@ from rl_tui.engine.session.messages import (
     WarningRaised,
 )
 from rl_tui.engine.specs import TERMINATED, ActionSpec, BehaviorSpec, ObservationSpec
+from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.running.runs import behavior, configuration, ending, equal, live, run_to_end, tensors_of
 
 OFFLINE: dict[str, Any] = {
@@ -50,14 +51,17 @@ def demonstrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write("a.demo", num_choices=3)
 
 
-def write(file: str, num_choices: int) -> None:
-    """Demonstrations of going to the side that is shown, by the first choice or the last."""
+def write(file: str, num_choices: int, is_noisy: bool = False) -> None:
+    """Demonstrations of going to the side that is shown, by the first choice or the last; noisy: by any."""
     random = np.random.default_rng(3)
     seen, none, earned = (ObservationSpec("side", (1,)),), np.zeros((20, 0), np.float32), np.ones(20, np.float32)
     with DemonstrationWriter(Path(file), BehaviorSpec("A", seen, ActionSpec(0, (num_choices,))), "sides") as writer:
         for _ in range(10):
             sides = random.choice([-1.0, 1.0], (21, 1)).astype(np.float32)
             chosen = (num_choices - 1) * (sides[:-1] > 0).astype(np.int64)
+            if is_noisy:
+                sides = random.standard_normal((21, 1)).astype(np.float32)
+                chosen = random.integers(0, num_choices, (20, 1))
             columns = {"observations": (sides,), "continuous": none, "discrete": chosen, "rewards": earned}
             writer.write(Episode(**columns, ending=TERMINATED))
 
@@ -104,6 +108,31 @@ def test_it_is_evaluated_in_an_environment_of_its_own(tmp_path: Path) -> None:
     found = [event.metrics[tag] for event in run.of(MetricsReported) if tag in event.metrics]
     assert found[-1] == 1.0
     assert not run.of(EpisodesFinished)
+
+
+def test_the_best_checkpoint_is_by_what_is_held_out_where_nothing_is_evaluated(tmp_path: Path) -> None:
+    """Chance cannot be learned but by heart, which makes what is held out worse."""
+    write("a.demo", num_choices=3, is_noisy=True)
+    hyper = {**OFFLINE["hyperparameters"], "validation": 0.5, "learning_rate_schedule": "constant"}
+    network = {"hidden_units": 64, "num_layers": 2}
+    run = run_to_end(
+        offline(
+            tmp_path, hyperparameters=hyper, network_settings=network, max_steps=64 * 100, checkpoint_interval=64 * 4,
+            keep_checkpoints=3,
+        )
+    )  # fmt: skip
+    saved = run.of(CheckpointSaved)
+    losses = [event.held_out_loss for event in saved]
+    lowest = min(range(len(saved)), key=losses.__getitem__)
+    assert all(event.mean_return is None for event in saved)
+    assert lowest < len(saved) - 1, "it got worse again"
+    assert [event.step for event in saved if event.is_best][-1] == saved[lowest].step
+    assert Path(saved[lowest].path).exists(), "it is kept, unlike others of its age"
+    store = CheckpointStore(run.folder / "A" / "checkpoints", "A", 0)
+    best = store.best()
+    assert best is not None
+    assert (best.step, best.held_out_loss) == (saved[lowest].step, losses[lowest])
+    assert len(store.list()) <= 4
 
 
 def test_a_killed_run_continues_from_its_checkpoint_and_ends_the_same(tmp_path: Path) -> None:

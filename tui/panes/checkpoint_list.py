@@ -90,7 +90,7 @@ class CheckpointDetails(Pane):
         rows = [
             ("saved", f"{time_of_day(at)}, {duration(frame.time - at)} ago, in {saved.seconds:.1f}s: {why}"),
             ("step", f"{saved.step:,} of {behavior.max_steps:,}" if behavior.max_steps else f"{saved.step:,}"),
-            ("return", standing(saved, behavior)),
+            ("return" if _has_return(saved) else "loss", standing(saved, behavior)),
             *([("lessons", lessons_of(saved))] if saved.lessons else []),
             ("path", safe_text(saved.path)),
             ("ONNX", export_at(saved.step, behavior)),
@@ -110,7 +110,11 @@ def good_checkpoint(behavior: BehaviorView) -> tuple[float, CheckpointSaved] | N
 
 
 def standing(saved: CheckpointSaved, behavior: BehaviorView) -> str:
-    """Its return and how it ranks among those on disk."""
+    """Its return, or without one its held-out loss, and how it ranks among those on disk."""
+    if not _has_return(saved):
+        losses = [other.held_out_loss for _, other in behavior.checkpoints if other.held_out_loss is not None]
+        rank = 1 + sum(other < (saved.held_out_loss or 0.0) for other in losses)
+        return f"{number(saved.held_out_loss)} of what is held out, rank {rank} of {len(losses)} on disk"
     if saved.mean_return is None or not math.isfinite(saved.mean_return):
         which = "no episode of its lessons" if saved.lessons else "no episode"
         return f"none: {which} had ended" if saved.mean_return is None else str(saved.mean_return)
@@ -151,12 +155,19 @@ def set_aside(behavior: BehaviorView, saved: CheckpointSaved) -> str:
     best = behavior.best_checkpoint
     if best is None or best not in newer:
         return words
-    which = f"the best of all at step {count(best.step)}, return {number(best.mean_return)}"
+    has_return = _has_return(best)
+    value = f"return {number(best.mean_return)}" if has_return else f"held-out loss {number(best.held_out_loss)}"
+    which = f"the best of all at step {count(best.step)}, {value}"
     return f"{words}, among them {which}" if len(newer) > 1 else f"{words}, {which}"
 
 
 def _checkpoints(frame: Frame) -> list[tuple[float, CheckpointSaved]]:
     return frame.behavior.checkpoints if frame.behavior is not None else []
+
+
+def _has_return(saved: CheckpointSaved) -> bool:
+    """Whether it is ranked by a return, not by a loss."""
+    return saved.mean_return is not None or saved.held_out_loss is None
 
 
 def _row(saved: CheckpointSaved, age: str, is_best: bool, frame: Frame, width: int) -> Line:

@@ -15,7 +15,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer, Array
 from rl_tui.engine.learning.bc.demonstrated import DemonstratedExamples
-from rl_tui.engine.learning.bc.examples import LOSS, Examples
+from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS, Examples
 from rl_tui.engine.learning.bc.settings import BCSettings
 from rl_tui.engine.learning.bc.taught import TaughtExamples
 from rl_tui.engine.learning.cloning.imitation import Imitation, steps_of
@@ -132,6 +132,7 @@ class BCTrainer(ActorTrainer[BCSettings]):
             except NonFiniteError as wrong:
                 raise NonFiniteError(f"{wrong} at step {step}; {KEPT}") from wrong
         self.num_updates += 1
+        self.held_out_loss = metrics.get(HELD_OUT)
         return {**metrics, "Policy/Learning Rate": learning_rate}
 
     def _include(self, observations: Observations) -> None:

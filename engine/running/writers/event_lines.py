@@ -209,8 +209,7 @@ def _report_line(event: Event) -> Line | None:
 def _file_line(event: Event) -> Line | None:
     match event:
         case CheckpointSaved():
-            mean = "" if event.mean_return is None else f", mean reward {event.mean_return:0.3f}"
-            facts = f"{event.reason}{mean}{', best so far' if event.is_best else ''}"
+            facts = f"{event.reason}{_worth(event)}{', best so far' if event.is_best else ''}"
             return Line("info", f"{event.behavior}: saved checkpoint at step {event.step}: {event.path} ({facts})")
         case CheckpointFailed():
             return Line("error", f"{event.behavior}: step {event.step} not saved ({event.reason}): {event.message}")
@@ -222,6 +221,13 @@ def _file_line(event: Event) -> Line | None:
         case ExportFailed():
             return Line("error", f"{event.behavior}: step {event.step} not exported: {event.message}")
     return None
+
+
+def _worth(saved: CheckpointSaved) -> str:
+    """What ranks it, where that is known."""
+    if saved.mean_return is not None:
+        return f", mean reward {saved.mean_return:0.3f}"
+    return "" if saved.held_out_loss is None else f", held-out loss {saved.held_out_loss:0.3f}"
 
 
 def _state_level(state: str) -> LogLevel:

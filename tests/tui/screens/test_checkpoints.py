@@ -270,3 +270,16 @@ async def test_returns_stand_below_where_there_is_room(size: tuple[int, int], ha
         axis = [row for row in text.splitlines() if "└0" in row and "▴" in row and "★" in row]
         assert len(axis) == has_chart
         assert "roll back" in text
+
+
+async def test_without_returns_checkpoints_are_ranked_by_what_is_held_out() -> None:
+    story = scenes.warming_up()
+    for number, loss in enumerate((0.5, 0.25, 0.3), start=1):
+        path = f"results/Walker-{number}000"
+        saved = CheckpointSaved("Walker", 1000 * number, path, "asked", None, False, 1, 0.1, held_out_loss=loss)
+        story.publish(saved)
+    async with Driven(story.view(), (120, 40), opened="checkpoints") as screen:
+        text = await screen.press("down", "down")
+        assert "0.500 of what is held out, rank 3 of 3 on disk" in text
+        text = " ".join(text.replace("│", " ").split())
+        assert "the best of all at step 2.00k, held-out loss 0.250" in text
