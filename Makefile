@@ -65,6 +65,7 @@ test-slow: $(VENV)/.ready-dev
 bench: $(VENV)/.ready-dev
 	$(BIN)/python -m tests.benchmarks.startup
 	$(BIN)/python -m tests.benchmarks.throughput $(ARGS)
+	$(BIN)/python -m tests.benchmarks.curious
 	$(BIN)/python -m tests.benchmarks.unity_wire
 	$(BIN)/python -m tests.benchmarks.uneven_workers
 	$(BIN)/python -m tests.benchmarks.unity_run
