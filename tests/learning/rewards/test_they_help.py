@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.sampling.environments.base import Environment
+from tests.learning.experts import TASKS
 from tests.learning.rewards.demonstrations import Shown
 from tests.learning.rewards.rooms import rooms, shown
 from tests.learning.test_it_learns import mean_return, train
 
 CPU = torch.device("cpu")
 NETWORK = {"hidden_units": 64, "num_layers": 2}
+GAIL = {"demo_path": "shown", "gamma": 0.9, "learning_rate": 1e-3, "use_actions": True, "ignore_dones": True}
 
 
 def config(signals: Mapping[str, Mapping[str, object]], max_steps: int, **hyper: object) -> BehaviorConfig:
@@ -36,9 +40,9 @@ def config(signals: Mapping[str, Mapping[str, object]], max_steps: int, **hyper:
     )
 
 
-def imitated(environments: list[Environment], settings: BehaviorConfig, seed: int, demonstrations: Shown) -> Trainer:
+def imitated(environments: list[Environment], demonstrations: Demonstrations, max_steps: int, seed: int) -> Trainer:
     """What was learned by GAIL alone, from these demonstrations."""
-    return train(environments, settings, settings.max_steps, seed, CPU, {"shown": demonstrations})
+    return train(environments, config({"gail": GAIL}, max_steps), max_steps, seed, CPU, {"shown": demonstrations})
 
 
 EXPLORING: dict[str, dict[str, dict[str, object]]] = {
@@ -74,16 +78,30 @@ def test_four_rooms_are_crossed_only_by_those_who_are_curious(kind: str) -> None
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_gail_goes_through_four_rooms_as_ten_demonstrations_do(seed: int) -> None:
     """By its own reward alone, in 300,000 steps: without `ignore_dones`, staying alive would pay more than arriving."""
-    gail = {"demo_path": "shown", "gamma": 0.9, "learning_rate": 1e-3, "use_actions": True, "ignore_dones": True}
-    settings = config({"gail": gail}, 300_000)
-    trainer = imitated(rooms(16, 4), settings, seed, Shown(shown(4, 10)))
+    trainer = imitated(rooms(16, 4), Shown(shown(4, 10)), 300_000, seed)
     assert mean_return(rooms(16, 4), trainer.make_policy(seed), 64, seed) > 0.9
 
 
 @pytest.mark.learning
 @pytest.mark.slow
 def test_gail_from_a_random_policy_goes_nowhere() -> None:
-    gail = {"demo_path": "shown", "gamma": 0.9, "learning_rate": 1e-3, "use_actions": True, "ignore_dones": True}
-    settings = config({"gail": gail}, 100_000)
-    trainer = imitated(rooms(16, 4), settings, 1, Shown(shown(4, 10, is_random=True)))
+    trainer = imitated(rooms(16, 4), Shown(shown(4, 10, is_random=True)), 100_000, 1)
     assert mean_return(rooms(16, 4), trainer.make_policy(1), 64, 1) < 0.3
+
+
+@pytest.mark.learning
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_gail_swings_the_arm_up_as_ten_demonstrations_do(seed: int, tmp_path: Path) -> None:
+    """By its own reward alone: 0 is the return of chance, which never gets there, and 1 that of the expert."""
+    task = TASKS["acrobot"]
+    trainer = imitated(task.copies(16), task.record(task.expert, 10, tmp_path / "shown.demo"), 100_000, seed)
+    assert task.score(trainer.make_policy(seed)) >= 0.9
+
+
+@pytest.mark.learning
+@pytest.mark.slow
+def test_gail_from_chance_does_not_swing_the_arm_up(tmp_path: Path) -> None:
+    task = TASKS["acrobot"]
+    trainer = imitated(task.copies(16), task.record(task.by_chance(), 10, tmp_path / "shown.demo"), 100_000, 1)
+    assert task.score(trainer.make_policy(1)) < 0.3
