@@ -55,6 +55,7 @@ class BehaviorView:
     first_update_step: int = 0
     headline_metrics: tuple[str, ...] = ()
     reward_threshold: float | None = None  # the mean return with which its environment counts as solved
+    learns_offline: bool = False  # from demonstrations, and no agent acts
     silent_since: float | None = None  # wall time of its last step, where no other came for a moment
     waits_for: WaitsFor = "environment"  # what that silence is
     reported_steps_per_second: float = 0.0  # before it

@@ -231,6 +231,7 @@ def _behavior_started(_view: RunView, behavior: BehaviorView, event: BehaviorSta
     behavior.first_update_step = event.first_update_step
     behavior.headline_metrics = event.headline_metrics
     behavior.reward_threshold = event.reward_threshold
+    behavior.learns_offline = event.learns_offline
 
 
 def _rolled_back(view: RunView, behavior: BehaviorView, event: BehaviorRolledBack, time: float) -> None:

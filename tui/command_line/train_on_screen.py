@@ -90,7 +90,10 @@ def train_on_screen(arguments: TrainArguments) -> int:
                 if view.run is not None:
                     output.save_to(output_log(view.run.path))
                 has_trained = view.state != "starting"
-                writer = ConsoleWriter(output.stdout, arguments.log_format, debug=is_debug, has_trained=has_trained)
+                offline = [name for name, behavior in view.behaviors.items() if behavior.learns_offline]
+                writer = ConsoleWriter(
+                    output.stdout, arguments.log_format, debug=is_debug, has_trained=has_trained, offline=offline
+                )
                 print_events(launch, mail, writer, signals, output)
     if continues:
         return report_end(launch)

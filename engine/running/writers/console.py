@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Literal, TextIO, TypeAlias
 
@@ -14,6 +15,7 @@ from rl_tui.engine.running.writers.event_lines import (
     line_of,
     prefixed,
     run_state_line,
+    summary_line,
     warning_line,
 )
 from rl_tui.engine.session.codec import encode
@@ -46,12 +48,19 @@ class ConsoleWriter:
     started is printed once it trains, with `debug` as it happens, so that a run that fails at the start does not bury
     its error; the error itself is printed by the caller. The reason of a failure is printed once, and again at the end
     of the run if there were summaries in between.
-    has_trained: the run trains already, and its first lines were shown by other means.
+    has_trained: the run trains already, and its first lines were shown by other means. offline: behaviors that have
+    started by then and learn without acting.
     failed: why writing stopped when the reader disconnected; the run continues without it. None otherwise.
     """
 
     def __init__(
-        self, stream: TextIO, log_format: LogFormat = "text", *, debug: bool = False, has_trained: bool = False
+        self,
+        stream: TextIO,
+        log_format: LogFormat = "text",
+        *,
+        debug: bool = False,
+        has_trained: bool = False,
+        offline: Collection[str] = (),
     ):
         self.failed: str | None = None
         self._stream = stream
@@ -59,6 +68,7 @@ class ConsoleWriter:
         self._debug = debug
         self._debug_lines = DebugLines()
         self._has_trained = has_trained
+        self._offline = set(offline)
         self._starts: list[Envelope] = []  # of the run and its behaviors, printed once the run trains
         self._commands: dict[str, str] = {}  # those without an outcome, in words, by id
         self._reasons: list[str] = []  # of failures, printed since the newest summary
@@ -77,6 +87,8 @@ class ConsoleWriter:
     def _print_lines(self, envelope: Envelope) -> None:
         """Print the event's lines, and before them what was held back until the run trains."""
         event = envelope.event
+        if isinstance(event, BehaviorStarted) and event.learns_offline:
+            self._offline.add(event.behavior)
         if isinstance(event, RunStarted | BehaviorStarted) and not (self._has_trained or self._debug):
             self._starts.append(envelope)
             return
@@ -105,13 +117,10 @@ class ConsoleWriter:
 
     def _describe(self, event: Event) -> Line | None:
         match event:
-            case CommandAsked():
-                self._commands[event.id] = command_words(event)
-                return Line("info", f"Requested: {self._commands[event.id]}")
-            case CommandFinished():
-                command = self._commands.pop(event.id, f"command {event.id}")
-                text = f"{'Done' if event.ok else 'Failed'}: {command}{because(event.message)}"
-                return Line("info" if event.ok else "error", text)
+            case CommandAsked() | CommandFinished():
+                return self._describe_command(event)
+            case MetricsReported():
+                return Line("info", summary_line(event, learns_offline=event.behavior in self._offline))
             case WarningRaised():
                 self._warnings[event.kind, event.behavior] = event.message
                 return warning_line(event)
@@ -125,6 +134,14 @@ class ConsoleWriter:
                 )
             case _:
                 return line_of(event)
+
+    def _describe_command(self, event: CommandAsked | CommandFinished) -> Line:
+        if isinstance(event, CommandAsked):
+            self._commands[event.id] = command_words(event)
+            return Line("info", f"Requested: {self._commands[event.id]}")
+        command = self._commands.pop(event.id, f"command {event.id}")
+        text = f"{'Done' if event.ok else 'Failed'}: {command}{because(event.message)}"
+        return Line("info" if event.ok else "error", text)
 
     def _without_repetition(self, event: Event) -> Event:
         """The event, without its reason if all of that was printed."""

@@ -39,6 +39,8 @@ from rl_tui.engine.session.states import BAD_ENDS
 from rl_tui.engine.session.text import counted
 from rl_tui.engine.session.view import COMMAND_WORDS
 
+LOSSES = "Losses/"  # tags of these begin with it
+
 
 class Line(NamedTuple):
     """One line of text. details: further lines (a traceback), or ""."""
@@ -59,10 +61,13 @@ def line_of(event: Event) -> Line | None:
     )
 
 
-def summary_line(event: MetricsReported) -> str:
-    """The summary in ML-Agents' words."""
+def summary_line(event: MetricsReported, *, learns_offline: bool = False) -> str:
+    """The summary in ML-Agents' words; of a behavior that learns without acting, its losses."""
     parts = [event.behavior, f"Step: {event.step}", f"Time Elapsed: {event.elapsed_seconds:0.3f} s"]
-    if event.mean_return is None:
+    if learns_offline:
+        losses = {tag.removeprefix(LOSSES): loss for tag, loss in event.metrics.items() if tag.startswith(LOSSES)}
+        parts += [f"{name}: {loss:.4g}" for name, loss in losses.items()]
+    elif event.mean_return is None:
         parts.append("No episode was completed since last summary")
     else:
         parts.append(f"Mean Reward: {event.mean_return:0.3f}")

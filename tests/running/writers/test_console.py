@@ -77,6 +77,17 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
     )
 
 
+def test_a_summary_of_what_learns_without_acting_has_its_losses():
+    started = BehaviorStarted("B", "bc", "toy:line", 0, 1000, 1, 100, False, learns_offline=True)
+    metrics = {"Losses/Cloning Loss": 0.25, "Losses/Held-Out Cloning Loss": 0.00125, "Policy/Learning Rate": 1e-3}
+    event = MetricsReported("B", 1000, 1.0, metrics, None, None, None, True)
+    text = "B. Step: 1000. Time Elapsed: 1.000 s. Cloning Loss: 0.25. Held-Out Cloning Loss: 0.00125. Training."
+    assert printed(started, event) == [f"[INFO] {text}"]  # its start is held back until the run trains
+    stream = io.StringIO()
+    ConsoleWriter(stream, has_trained=True, offline=["B"]).write(Envelope(1, 5.0, event))
+    assert stream.getvalue() == f"[INFO] {text}\n"
+
+
 @pytest.mark.parametrize(
     ("event", "line"),
     [
