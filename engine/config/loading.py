@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.demonstration_paths import find_beside
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, one_of, own_and_inherited, visible
 from rl_tui.engine.config.flags import flag_of, set_flags, settle_start
 from rl_tui.engine.config.hyperparameters import is_trainer, trainer_names
@@ -98,6 +99,7 @@ def read_document_settings(
     raw = document.values
     of_profile = [Diagnostic((WHERE,), _ONLY_PROFILES, of_key=True)] if raw.pop(WHERE, None) is not None else []
     rewriting = modernize(raw)
+    find_beside(raw, file)
     flags, refused = set_flags(raw, overrides, name_of)
     origins = origins_of(raw, origin, flags)
     written = rewriting.written if only_behavior is None else {**rewriting.written, ("behaviors", only_behavior): ()}
