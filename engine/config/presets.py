@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from itertools import takewhile
@@ -33,8 +34,11 @@ def is_preset(file: str) -> bool:
 
 
 def read_preset(name: str) -> str:
-    """The text of a preset, comments included. Raises ConfigError for a name that no preset has."""
-    return preset_path(name).read_text(encoding="utf-8")
+    """The text of a preset, comments included, and the whole path of demonstrations next to it, so that it is the same
+    preset in any folder. Raises ConfigError for a name that no preset has."""
+    path = preset_path(name)
+    text = path.read_text(encoding="utf-8")
+    return re.sub(r"(?<=demo_path: )\S+", lambda found: json.dumps(str(path.parent / found[0])), text)
 
 
 def preset_hint(name: str) -> str:
@@ -71,10 +75,11 @@ def presets_like(name: str) -> list[str]:
 
 
 def presets_in(environment: str, trainer: str = "") -> list[str]:
-    """Presets that train in this environment, those of PPO first. trainer: of any, unless one is named."""
+    """Presets that train in this environment, those of PPO first, then SAC's. trainer: of any, unless one is named."""
     named = re.compile(rf"^  env: {re.escape(environment.strip())}$", re.MULTILINE)
     names = [name for name in preset_names() if not trainer or name.startswith(f"{trainer}/")]
-    return sorted((name for name in names if named.search(read_preset(name))), key=lambda n: not n.startswith("ppo/"))
+    found = [name for name in names if named.search(read_preset(name))]
+    return sorted(found, key=lambda name: (not name.startswith("ppo/"), not name.startswith("sac/")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.config.loading import load_config
+from rl_tui.engine.config.presets import preset_path, read_preset
 
 FILE = """\
 default_settings:
@@ -62,3 +63,13 @@ def test_a_flag_means_the_working_directory(file: Path) -> None:
     (file.parent / "way.demo").touch()
     overrides: dict[str, object] = {"behaviors.A.reward_signals.gail.demo_path": "way.demo"}
     assert paths(file, overrides) == ["way.demo", str(file.parent / "way.demo")]
+
+
+@pytest.mark.parametrize("name", ["bc/CartPole", "ppo/RoomsGAIL"])
+def test_presets_and_their_copies_have_their_demonstrations_everywhere(name: str, file: Path) -> None:
+    file.write_text(read_preset(name), encoding="utf-8")
+    for config in (load_config(preset_path(name)), load_config(file)):
+        [behavior] = config.behaviors.values()
+        [path] = behavior.demo_paths.values()
+        assert path == str(preset_path(name).with_suffix(".demo"))
+        assert Path(path).stat().st_size < 100_000

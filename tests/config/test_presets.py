@@ -51,6 +51,7 @@ def test_presets_of_an_environment_begin_with_those_of_ppo() -> None:
     assert presets_in(pendulum) == ["ppo/Pendulum", "sac/Pendulum"]
     assert presets_in(pendulum, "sac") == ["sac/Pendulum"]
     assert presets_in("gymnasium:Pendulum-v0") == []
+    assert presets_in("gymnasium:CartPole-v1") == ["ppo/CartPole", "sac/CartPole", "bc/CartPole"]
 
 
 def test_ppo_and_sac_have_a_profile() -> None:
