@@ -235,6 +235,9 @@ behaviors:
     assert few_updates_note(parse(text)) is not None
     assert few_updates_note(parse("behaviors: {A: {max_steps: 204800}}")) is None
     assert few_updates_note(parse("default_settings: {max_steps: 1000}")) is not None
+    cloning = "behaviors: {A: {trainer_type: bc, max_steps: 10000, hyperparameters: {%s: somewhere}}}"
+    assert few_updates_note(parse(cloning % "teacher")) is not None
+    assert few_updates_note(parse(cloning % "demo_path")) is None  # of ten steps it may make a thousand updates
     playing = "checkpoint_settings: {inference: true, resume: true}\n"
     assert few_updates_note(parse(text + playing)) is None
 

@@ -87,9 +87,9 @@ class BCSettings(Hyperparameters):
         return self.teacher is not None and self.save_replay_buffer
 
     def num_updates(self, max_steps: int) -> int | None:
-        """By the steps of an update; of demonstrations these are not known where `samples_per_update` is 0."""
-        steps = self.samples_per_update if self.teacher is None else self.steps_per_update
-        return max_steps // steps if steps else None
+        """By the steps of an update; with demonstrations these may be fewer than `samples_per_update`, as many as there
+        are."""
+        return None if self.teacher is None else max_steps // self.steps_per_update
 
     def unused(self, reward_signals: Mapping[str, RewardSignalSettings]) -> Iterator[tuple[str, str]]:
         """What only the other source has."""
