@@ -40,7 +40,8 @@ class EpisodeRecorder:
     """A context, in which it sees the steps of one behavior and the actions of its agents, and keeps those that count.
 
     spec_of: returns the behavior, once there are steps of it. The file is published when the context ends without an
-    error. Rewards are an agent's own and its group's, whose sums are the returns that an evaluation reports.
+    error, if it has any episode. Rewards are an agent's own and its group's, whose sums are the returns that an
+    evaluation reports.
     """
 
     def __init__(self, path: Path, spec_of: Callable[[], BehaviorSpec]) -> None:
@@ -68,6 +69,11 @@ class EpisodeRecorder:
         """The episodes of these agents are lost."""
         for agent in agents.tolist():
             self._open.pop(agent, None)
+
+    def drop_last(self) -> None:
+        """The newest episode is not written. Call it only where there is one. Raises DemonstrationError."""
+        assert self._writer is not None, "an episode was written"
+        self._writer.drop_last()
 
     def see(self, steps: Steps | None) -> None:
         """Agents got rewards, and some have ended their episodes. Raises DemonstrationError."""

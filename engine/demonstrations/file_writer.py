@@ -81,7 +81,8 @@ class Episode:
 
 
 class DemonstrationWriter:
-    """A context: what was written is at `path` when it ends without an error, and nothing is changed there else.
+    """A context: the episodes are at `path` when it ends without an error, and nothing is changed there else, nor where
+    there is none.
 
     behavior: whose observations and actions these are. name: of the recording; as much of it is kept as fits. Methods
     raise DemonstrationError where the disk refuses.
@@ -93,28 +94,42 @@ class DemonstrationWriter:
         self._has_rows_first = package is not None and package.image_order == "HWC"
         self._unfinished = path.with_name(f"{path.name}.part-{os.getpid()}")
         self._file: BinaryIO | None = None
-        self._num_records = self._num_episodes = 0
+        self._num_bytes = self._num_records = self._num_episodes = 0
         self._total = 0.0
+        self._before: list[tuple[int, int, float]] = []  # of each episode: where it begins, records and returns so far
 
     def __enter__(self) -> DemonstrationWriter:
         """Writes the head; metadata follows at the end."""
         try:
             self._file = open(self._unfinished, "wb")
-            self._file.write(bytes(BEHAVIOR_BEGIN) + _with_length(_brain(self._behavior)))
+            self._num_bytes = self._file.write(bytes(BEHAVIOR_BEGIN) + _with_length(_brain(self._behavior)))
         except OSError as error:
             self._give_up()
             raise self._failure(error) from error
         return self
 
     def write(self, episode: Episode) -> None:
-        """Append an episode."""
+        """Append an episode, of which nothing waits in this process."""
         assert self._file is not None, "within the context only"
+        self._before.append((self._num_bytes, self._num_records, self._total))
         self._num_episodes += 1
         self._total += float(episode.rewards.sum(dtype=np.float64))
         try:
             for step in range(len(episode.rewards) + 1):
-                self._file.write(_with_length(self._record(episode, step)))
+                self._num_bytes += self._file.write(_with_length(self._record(episode, step)))
                 self._num_records += 1
+            self._file.flush()
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def drop_last(self) -> None:
+        """The newest episode is not in the file. Call it only where there is one."""
+        assert self._file is not None, "within the context only"
+        self._num_bytes, self._num_records, self._total = self._before.pop()
+        self._num_episodes -= 1
+        try:
+            self._file.seek(self._num_bytes)
+            self._file.truncate()
         except OSError as error:
             raise self._failure(error) from error
 
@@ -122,11 +137,11 @@ class DemonstrationWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Publishes the file, or removes what was written of it."""
-        if kind is not None:
+        if kind is not None or not self._num_episodes:
             self._give_up()
             return
         assert self._file is not None
-        mean = self._total / max(1, self._num_episodes)
+        mean = self._total / self._num_episodes
         metadata = _metadata(Metadata(VERSIONS[-1], self._name, self._num_records, self._num_episodes, mean))
         try:
             self._file.write(metadata)  # as Unity leaves it there

@@ -29,6 +29,25 @@ def test_metadata_counts_records_and_episodes_and_is_repeated_at_the_end(tmp_pat
     assert content.endswith(metadata)
 
 
+def test_episode_that_was_dropped_is_not_in_the_file(tmp_path: Path) -> None:
+    first, second, third = (episode(VECTORS, length, Ending.TERMINATED, length) for length in (5, 3, 4))
+    written = write(tmp_path / "walk.demo", VECTORS, [first, third]).read_bytes()
+    with DemonstrationWriter(tmp_path / "again.demo", VECTORS, "walk") as writer:
+        for one in (first, second, second):
+            writer.write(one)
+        writer.drop_last()
+        writer.drop_last()
+        writer.write(third)
+    assert (tmp_path / "again.demo").read_bytes() == written
+
+
+def test_without_an_episode_there_is_no_file(tmp_path: Path) -> None:
+    with DemonstrationWriter(tmp_path / "walk.demo", VECTORS, "walk") as writer:
+        writer.write(episode(VECTORS, 3, Ending.TERMINATED, 1))
+        writer.drop_last()
+    assert os.listdir(tmp_path) == []
+
+
 def test_name_is_cut_where_it_does_not_fit(tmp_path: Path) -> None:
     with DemonstrationWriter(tmp_path / "a.demo", VECTORS, "Über allen Gipfeln " * 3) as writer:
         writer.write(episode(VECTORS, 300, Ending.TERMINATED, 1))
