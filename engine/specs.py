@@ -110,7 +110,7 @@ class BehaviorSpec:
 
     spaces: the Gymnasium spaces that they were made from, see space_json.py; unity_package: of the player. None for
     other environments. reward_threshold: the mean return with which its environment counts as solved, where Gymnasium's
-    registry has one.
+    registry has one. choice_names: what the choices of the only branch mean, where that is known; else empty.
     """
 
     name: str
@@ -119,6 +119,7 @@ class BehaviorSpec:
     spaces: Json = field(default=None, compare=False)
     unity_package: UnityPackage | None = field(default=None, compare=False)
     reward_threshold: float | None = field(default=None, compare=False)
+    choice_names: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(slots=True)

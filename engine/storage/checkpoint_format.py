@@ -83,7 +83,7 @@ def encode(checkpoint: Checkpoint, state: State) -> dict[str, bytes]:
 
 def _spec_to_json(spec: BehaviorSpec) -> dict[str, Json]:
     """Without what it says of its environment, which a checkpoint does not need."""
-    unneeded = ("spaces", "reward_threshold")
+    unneeded = ("spaces", "reward_threshold", "choice_names")
     return {name: value for name, value in dataclasses.asdict(spec).items() if name not in unneeded}
 
 

@@ -17,6 +17,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.action_space import ActionCodec
+from rl_tui.engine.sampling.environments.choice_names import choice_names
 from rl_tui.engine.sampling.environments.measuring import Tally
 from rl_tui.engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
 from rl_tui.engine.sampling.environments.parameter_setting import ParameterSetter
@@ -81,7 +82,8 @@ class GymnasiumLoop:
         spaces = spaces_to_json(copies[0].observation_space, copies[0].action_space)
         seen = tuple(leaf.spec for leaf in self._leaves)
         threshold = reward_threshold(copies[0].spec)
-        spec = BehaviorSpec(behavior, seen, self._codec.spec, spaces, reward_threshold=threshold)
+        names = choice_names(copies[0], self._codec.spec)
+        spec = BehaviorSpec(behavior, seen, self._codec.spec, spaces, None, threshold, names)
         self.specs: Mapping[str, BehaviorSpec] = {behavior: spec}
         self.num_agents: Mapping[str, int] = {behavior: len(copies)}
 

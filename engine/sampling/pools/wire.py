@@ -126,6 +126,7 @@ class SpecJson(TypedDict):
     spaces: Json
     unity_package: tuple[str, Literal["CHW", "HWC"]] | None
     reward_threshold: float | None
+    choice_names: list[str]
 
 
 def spec_to_json(spec: BehaviorSpec) -> Json:
@@ -138,6 +139,7 @@ def spec_to_json(spec: BehaviorSpec) -> Json:
         "spaces": spec.spaces,
         "unity_package": None if spec.unity_package is None else list(astuple(spec.unity_package)),
         "reward_threshold": spec.reward_threshold,
+        "choice_names": list(spec.choice_names),
     }
 
 
@@ -146,7 +148,15 @@ def spec_from_json(fields: SpecJson) -> BehaviorSpec:
     observations = tuple(map(ObservationSpec.from_json, fields["observations"]))
     actions = ActionSpec(fields["continuous"], tuple(fields["branches"]))
     package = None if fields["unity_package"] is None else UnityPackage(*fields["unity_package"])
-    return BehaviorSpec(fields["name"], observations, actions, fields["spaces"], package, fields["reward_threshold"])
+    return BehaviorSpec(
+        fields["name"],
+        observations,
+        actions,
+        fields["spaces"],
+        package,
+        fields["reward_threshold"],
+        tuple(fields["choice_names"]),
+    )
 
 
 StatisticsJson: TypeAlias = dict[str, list[tuple[str, float, Aggregation]]]  # by behavior: name, value, method

@@ -17,6 +17,7 @@ def test_spec_survives_its_json() -> None:
         ObservationSpec("target", (2,), is_goal=True),
     )
     plain = BehaviorSpec("Walker", observations, ActionSpec(2, (3, 2)), {"observation": [1, "inf"]}, None, 475.0)
-    for spec in (plain, replace(plain, spaces=None, unity_package=UnityPackage("4.0.1", "CHW"))):
+    named = replace(plain, actions=ActionSpec(0, (2,)), choice_names=("stick", "hit"))
+    for spec in (plain, named, replace(plain, spaces=None, unity_package=UnityPackage("4.0.1", "CHW"))):
         found = spec_from_json(json.loads(json.dumps(spec_to_json(spec))))
         assert astuple(found) == astuple(spec), "also what no comparison looks at"

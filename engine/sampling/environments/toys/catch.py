@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.sampling.environments.rendering import Frame, enlarged
-from rl_tui.engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, moves
+from rl_tui.engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, choice_names_of, moves
 from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
@@ -35,7 +35,8 @@ class Catch:
     def __init__(self, behavior: str, num_agents: int, actions: ActionKind = "discrete", cell_pixels: int = 2) -> None:
         size = CELLS * cell_pixels
         image = ObservationSpec("image", (size, size, 1), "uint8")
-        self.specs: Mapping[str, BehaviorSpec] = {behavior: BehaviorSpec(behavior, (image,), ACTION_SPECS[actions])}
+        spec = BehaviorSpec(behavior, (image,), ACTION_SPECS[actions], choice_names=choice_names_of(actions))
+        self.specs: Mapping[str, BehaviorSpec] = {behavior: spec}
         self.num_agents: Mapping[str, int] = {behavior: num_agents}
         self._behavior = behavior
         self._cell_pixels = cell_pixels

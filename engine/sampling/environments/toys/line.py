@@ -7,7 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, draw_sides, mask_away_from, moves
+from rl_tui.engine.sampling.environments.toys.moves import (
+    ACTION_SPECS,
+    ActionKind,
+    choice_names_of,
+    draw_sides,
+    mask_away_from,
+    moves,
+)
 from rl_tui.engine.sampling.parameters import Parameters
 from rl_tui.engine.specs import (
     Actions,
@@ -37,7 +44,8 @@ class Line:
     def __init__(self, behavior: str, num_agents: int, actions: ActionKind = "discrete", masked: bool = False) -> None:
         self._masked = masked and actions != "continuous"
         observations = (ObservationSpec("side", (1,)), ObservationSpec("position", (1,)))
-        self.specs: Mapping[str, BehaviorSpec] = {behavior: BehaviorSpec(behavior, observations, ACTION_SPECS[actions])}
+        spec = BehaviorSpec(behavior, observations, ACTION_SPECS[actions], choice_names=choice_names_of(actions))
+        self.specs: Mapping[str, BehaviorSpec] = {behavior: spec}
         self.num_agents: Mapping[str, int] = {behavior: num_agents}
         self._behavior = behavior
         self._ids: Int64 = np.arange(num_agents, dtype=np.int64)

@@ -6,7 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rl_tui.engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, draw_sides, moves
+from rl_tui.engine.sampling.environments.toys.moves import (
+    ACTION_SPECS,
+    ActionKind,
+    choice_names_of,
+    draw_sides,
+    moves,
+)
 from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
@@ -28,7 +34,8 @@ class Memory:
 
     def __init__(self, behavior: str, num_agents: int, actions: ActionKind = "discrete", delay: int = 4) -> None:
         observations = (ObservationSpec("side", (1,)), ObservationSpec("counts", (1,)))
-        self.specs: Mapping[str, BehaviorSpec] = {behavior: BehaviorSpec(behavior, observations, ACTION_SPECS[actions])}
+        spec = BehaviorSpec(behavior, observations, ACTION_SPECS[actions], choice_names=choice_names_of(actions))
+        self.specs: Mapping[str, BehaviorSpec] = {behavior: spec}
         self.num_agents: Mapping[str, int] = {behavior: num_agents}
         self._behavior = behavior
         self._delay = delay

@@ -13,13 +13,19 @@ import numpy as np
 from rl_tui.engine.specs import Actions, ActionSpec, Bool, Float32
 
 ActionKind: TypeAlias = Literal["discrete", "continuous", "hybrid"]
-NUM_CHOICES = 3  # left, stay, right
+CHOICE_NAMES = ("left", "stay", "right")
+NUM_CHOICES = len(CHOICE_NAMES)
 
 ACTION_SPECS: Mapping[ActionKind, ActionSpec] = {
     "discrete": ActionSpec(0, (NUM_CHOICES,)),
     "continuous": ActionSpec(1),
     "hybrid": ActionSpec(1, (NUM_CHOICES,)),
 }
+
+
+def choice_names_of(actions: ActionKind) -> tuple[str, ...]:
+    """What the choices mean; empty where there are none."""
+    return () if actions == "continuous" else CHOICE_NAMES
 
 
 def moves(actions: Actions) -> Float32:

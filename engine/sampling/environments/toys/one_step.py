@@ -8,7 +8,13 @@ import numpy as np
 
 from rl_tui.engine.sampling.environments.rendering import Frame, enlarged
 from rl_tui.engine.sampling.environments.toys.cues import Cue
-from rl_tui.engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, mask_away_from, moves
+from rl_tui.engine.sampling.environments.toys.moves import (
+    ACTION_SPECS,
+    ActionKind,
+    choice_names_of,
+    mask_away_from,
+    moves,
+)
 from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
@@ -30,9 +36,9 @@ class OneStep:
         """masked: the choice that leads away from the side is forbidden."""
         self._cue = cue
         self._masked = masked and actions != "continuous"
-        self.specs: Mapping[str, BehaviorSpec] = {
-            behavior: BehaviorSpec(behavior, self._cue.observations, ACTION_SPECS[actions])
-        }
+        names = choice_names_of(actions)
+        spec = BehaviorSpec(behavior, self._cue.observations, ACTION_SPECS[actions], choice_names=names)
+        self.specs: Mapping[str, BehaviorSpec] = {behavior: spec}
         self.num_agents: Mapping[str, int] = {behavior: num_agents}
         self._behavior = behavior
         self._ids: Int64 = np.arange(num_agents, dtype=np.int64)

@@ -24,7 +24,8 @@ from rl_tui.engine.specs import (
 
 SIZE = 5  # rows and columns of a room
 STEPS_PER_ROOM = 20
-MOVES = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)])  # up, down, left, right
+MOVES = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}  # of rows and columns
+STEPS = np.array(list(MOVES.values()))
 WALL, AGENT, GOAL = (60, 60, 60), (255, 255, 255), (0, 200, 0)
 
 
@@ -46,7 +47,7 @@ class Rooms:
         self._limit = STEPS_PER_ROOM * rooms
         observations = (ObservationSpec("cell", (SIZE + self._num_columns,)),)
         self.specs: Mapping[str, BehaviorSpec] = {
-            behavior: BehaviorSpec(behavior, observations, ActionSpec(0, (len(MOVES),)))
+            behavior: BehaviorSpec(behavior, observations, ActionSpec(0, (len(MOVES),)), choice_names=tuple(MOVES))
         }
         self.num_agents: Mapping[str, int] = {behavior: num_agents}
         self._behavior = behavior
@@ -84,7 +85,7 @@ class Rooms:
         """Nothing is held."""
 
     def _move(self, choices: Int64) -> None:
-        moved = np.clip(self._cells + MOVES[choices], 0, (SIZE - 1, self._num_columns - 1))
+        moved = np.clip(self._cells + STEPS[choices], 0, (SIZE - 1, self._num_columns - 1))
         is_free = ~self._is_wall[moved[:, 0], moved[:, 1]]
         self._cells[is_free] = moved[is_free]
 
