@@ -8,12 +8,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any, get_args
+from typing import Any
 
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen
-from textual.timer import Timer, TimerCallback
+from textual.timer import Timer
 from textual.widgets import Input
 
 from rl_tui.engine.process.vital_signs import SIGNS
@@ -21,11 +21,9 @@ from rl_tui.engine.session.bus import Session, Subscription
 from rl_tui.engine.session.messages import Command, Envelope, SaveCheckpoint, Stop
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.session.watching import Unwatchable, Watching
-from rl_tui.tui.drawing.glyphs import ASCII, Colors, glyphs_for, is_monochrome
-from rl_tui.tui.drawing.lines import Tone
+from rl_tui.tui.drawing.glyphs import ASCII
 from rl_tui.tui.drawing.pacing import FRAME_BYTES, LOCAL_SECONDS, REMOTE_FRAME_BYTES, REMOTE_SECONDS, Pace
-from rl_tui.tui.drawing.painting import PatchUpdate, exact_console
-from rl_tui.tui.drawing.themes import Themes
+from rl_tui.tui.drawing.painting import PatchUpdate
 from rl_tui.tui.keys.keymap import Keymap, bindings
 from rl_tui.tui.keys.user_keys import UserKeys
 from rl_tui.tui.panes.base import Frame, in_words
@@ -45,19 +43,9 @@ from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
 from rl_tui.tui.state.controls import Controls, label_of
 from rl_tui.tui.state.preferences import Preferences, SavedView
-from rl_tui.tui.terminal.driver import TerminalDriver
-from rl_tui.tui.terminal.painter import Painter
+from rl_tui.tui.terminal.app import TerminalApp
 from rl_tui.tui.terminal.signals import IGNORED, IGNORED_NOTE, SAVING, LoopSignals
-from rl_tui.tui.textual_private import (
-    FailingApp,
-    driver_of,
-    fail,
-    fire_late,
-    forget_removed_widgets,
-    mount_early,
-    paint,
-    paint_now,
-)
+from rl_tui.tui.textual_private import mount_early, paint, paint_now
 
 OUTCOME_SECONDS = 0.1  # from one poll to the next while a key waits for its outcome or its picture
 PREPARE_SECONDS = 2.0  # after the start, when the engine has been loaded
@@ -65,7 +53,7 @@ ANSWER_SECONDS = 0.1  # a key should have its picture by then
 SWITCH_SECONDS = 0.001  # with Python-heavy engine threads, the default 5 ms makes a key take 5 times as long to show
 
 
-class TrainerApp(FailingApp[ExitReason]):
+class TrainerApp(TerminalApp[ExitReason]):
     """Runs in the main thread. Owns the view, the subscription and the exit policy. `show()` returns why the user left.
 
     None: the screen failed. The caller then decides whether the run continues.
@@ -73,10 +61,6 @@ class TrainerApp(FailingApp[ExitReason]):
 
     CSS_PATH = "app.tcss"
     BINDINGS = bindings("anywhere")
-    COMPONENT_CLASSES = {f"tone--{tone}" for tone in get_args(Tone)}  # each would cost every pane 0.6 ms
-    ENABLE_COMMAND_PALETTE = False
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (40, "-compact"), (60, "-narrow"), (100, "-normal"), (160, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-flat"), (10, "-low"), (15, "-squat"), (22, "-short"), (30, "-tall"), (48, "-high")]
 
     def __init__(
         self,
@@ -116,14 +100,14 @@ class TrainerApp(FailingApp[ExitReason]):
         preferences: None to save none. prioritize_ui: makes training in this process wait for so many seconds.
         watching: None if the session has no policies. is_made_up: see Context.
         """
-        super().__init__(driver_class=TerminalDriver)
-        self.keep_streams()
-        forget_removed_widgets()
+        super().__init__(
+            ascii=ascii,
+            theme=theme,
+            last_theme=preferences.theme() if preferences else "",
+            save_theme=preferences.save_theme if preferences else None,
+        )
         self.view = view
         self.status, state = CommandStatus(), ScreenState()
-        self.themes = Themes(
-            self, preferences.theme() if preferences else "", preferences.save_theme if preferences else None
-        )
         self._user_keys = user_keys or UserKeys()
         keymap = Keymap().remapped(self._user_keys.chosen)
         is_remote = "SSH_CONNECTION" in os.environ
@@ -164,8 +148,6 @@ class TrainerApp(FailingApp[ExitReason]):
         self._follow_up: Timer | None = None
         self._is_picture_due = False
         self._drawn_states: object = None
-        self._glyphs = glyphs_for(os.environ, ascii)
-        self._painter = Painter(self, self._poll_sooner)
         self._faults = Faults(view, clock)
         self._alerts = Alerts(self, view, self.status, keymap, may_ring=bell and player is None)
         if preferences is not None:
@@ -173,48 +155,19 @@ class TrainerApp(FailingApp[ExitReason]):
         self._runs_order = replace(state.runs)
         self._preferences, self._saved_view = preferences, SavedView(preferences, view, state)
         self._first_keys = FirstKeys(preferences, keymap)
-        self._requested_theme, self._opened = theme, opened
+        self._opened = opened
         self._prioritize_ui, self._has_title = prioritize_ui, title
-        self.no_color = self.no_color or is_monochrome(os.environ)
-        self._colors: Colors = "" if self.no_color else self.console.color_system or ""  # type: ignore[assignment]
-        self.animation_level = "none"
-        self.console = exact_console(self.console)
 
     @property
     def failure(self) -> str:
         """Why the screen itself failed, "" if it did not. The traceback is on stderr."""
         return "" if self.fault is None else in_words(self.fault)
 
-    @property
-    def terminal(self) -> TerminalDriver | None:
-        """The terminal of the screen; None before it is on, and without a terminal."""
-        driver = driver_of(self)
-        return driver if isinstance(driver, TerminalDriver) else None
-
-    def show(self, *, mouse: bool) -> ExitReason | None:
-        """Run the screen until it is left; the terminal is restored, whatever happened."""
-        try:
-            return self.run(mouse=mouse)
-        except Exception as error:  # noqa: BLE001  # no failure of the screen may reach the run
-            fail(self, error)
-            return None
-        finally:
-            if self.terminal is not None:
-                self.terminal.restore()
-
     def show_update(self, sequences: str) -> None:
-        """Draw it; what of the picture has changed is written as soon as the terminal takes it."""
-        self._painter.draw(sequences)
+        """As in every app on a terminal; a screen that was held back until now is shown."""
+        super().show_update(sequences)
         if self._painter.is_held and not isinstance(self.screen, RunScreen | PaneDialog):  # Textual draws all of it
             self.screen.call_after_refresh(self._painter.release)
-
-    def forget_terminal(self) -> None:
-        """Something else may have written to the terminal: all of it is written again."""
-        self._painter.forget()
-
-    def take_terminal(self) -> None:
-        """It is turned on, and all of it is written."""
-        self._painter.begin()
 
     def on_terminal_answer(self, now: float) -> None:
         """What may be written now is; first what a key waits for."""
@@ -245,14 +198,6 @@ class TrainerApp(FailingApp[ExitReason]):
         """Write the traceback to the process's output."""
         write_output(f"the screen failed\n{traceback_of(error)}")
 
-    def set_timer(
-        self, delay: float, callback: TimerCallback | None = None, *, name: str | None = None, pause: bool = False
-    ) -> Timer:
-        """As in Textual; it fires also where it is late from the start."""
-        timer = super().set_timer(delay, callback, name=name, pause=pause)
-        fire_late(timer)
-        return timer
-
     async def on_event(self, event: events.Event) -> None:
         """Training waits while a key is answered. One that was pressed before ctrl+z took effect does nothing, nor does
         one that comes when the screens are closed already."""
@@ -272,10 +217,6 @@ class TrainerApp(FailingApp[ExitReason]):
     def get_default_screen(self) -> Screen[None]:
         """The overview."""
         return self.overview
-
-    def on_load(self) -> None:
-        """The colors are known before anything is laid out."""
-        self.themes.apply_first(self._requested_theme)
 
     def on_mount(self) -> None:
         """Events are polled, and signals end the run in order."""
