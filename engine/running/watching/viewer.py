@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import queue
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,6 +16,7 @@ from rl_tui.engine.running.evaluation.episodes import play
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.threads import Mailbox
 from rl_tui.engine.running.watching.clock import PlayClock
+from rl_tui.engine.running.watching.drawing_variables import drawing_variables
 from rl_tui.engine.running.watching.policy import LatestPolicy, WatchedPolicy
 from rl_tui.engine.running.watching.tally import WatchedTally
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
@@ -31,8 +30,6 @@ from rl_tui.engine.specs import BehaviorSpec, Policy, Steps
 NICENESS = 10  # a tenth of another process's share; with 19, a busy machine would never start the environment
 ENDLESS = 1 << 40  # episodes
 PAUSE_SECONDS = 0.5  # between checks whether watching has ended
-# Rendering needs no window and no sound; what the user has set comes first.
-VARIABLES = {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +127,6 @@ class Viewer:
 
     def _play(self, source: EnvironmentSource) -> None:
         """Play in an environment of that source until the end. Raises RlTuiError."""
-        variables = VARIABLES | ({"MUJOCO_GL": "egl"} if _has_no_display() else {})
         pool = self._pool = ProcessPool(
             source,
             1,
@@ -139,7 +135,7 @@ class Viewer:
             self._target.logs,
             log_name="watch",
             niceness=NICENESS,
-            variables=variables,
+            variables=drawing_variables(),
         )
         try:
             self._lessons_version = -1
@@ -271,8 +267,3 @@ class Viewer:
 
 def _pixels(frame: Frame) -> Pixels:
     return Pixels(frame.shape[1], frame.shape[0], frame.tobytes())
-
-
-def _has_no_display() -> bool:
-    """Whether OpenGL must do without a display; MuJoCo does not detect it."""
-    return sys.platform == "linux" and not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY")
