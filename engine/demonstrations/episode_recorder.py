@@ -61,6 +61,10 @@ class EpisodeRecorder:
         """The file is complete, or there is none."""
         self._leaving.__exit__(kind, error, traceback)
 
+    def close(self) -> None:
+        """The file is complete, whatever has happened. Raises DemonstrationError."""
+        self._leaving.close()
+
     def count(self, agent: int) -> None:
         """The episode of this agent, whose end is seen next, is written."""
         self._counted.add(agent)

@@ -120,6 +120,8 @@ class DemonstrationWriter:
                 self._num_records += 1
             self._file.flush()
         except OSError as error:
+            with suppress(DemonstrationError):
+                self.drop_last()
             raise self._failure(error) from error
 
     def drop_last(self) -> None:
