@@ -167,6 +167,7 @@ def test_flags_of_the_screen_are_named_where_there_is_none() -> None:
         (["demonstrations", "--help"], "record RUN FILE"),
         (["demonstrations", "info", "--help"], "--json"),
         (["demonstrations", "record", "--help"], "--episodes"),
+        (["demonstrations", "play", "--help"], "--env-kwargs"),
     ],
 )
 def test_question_is_answered_on_stdout(words: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,6 +192,7 @@ def test_question_is_answered_on_stdout(words: list[str], expected: str, capsys:
         ["demonstrations"],
         ["demonstrations", "info"],
         ["demonstrations", "record"],
+        ["demonstrations", "play"],
     ],
     ids=str,
 )
@@ -236,7 +238,7 @@ def test_preset_name_stands_for_its_file_where_no_file_has_that_name(tmp_path: P
 
 def test_only_what_calls_environments_is_watched() -> None:
     played = ["evaluate walk", "check-env toy:line", "demonstrations record walk a.demo"]
-    read = ["demonstrations info a.demo", "demonstrations", "ls", "replay walk"]
+    read = ["demonstrations info a.demo", "demonstrations play toy:rooms a.demo", "demonstrations", "ls", "replay walk"]
     assert [line for line in [*played, *read] if calls_environments(line.split())] == played
 
 
@@ -517,6 +519,7 @@ def test_processes_that_are_started_have_the_streams_that_were_closed(closed: st
         ["evaluate", "walk", "--results-dir", "{}"],
         ["demonstrations", "info", "{}"],
         ["demonstrations", "record", "walk", "{}.demo"],
+        ["demonstrations", "play", "toy:rooms", "{}.demo"],
         ["upgrade-config", "{}", "new.yaml"],
         ["upgrade-config", "old.yaml", "{}"],
         ["upgrade-config", "old.yaml", "{}", "--force"],

@@ -68,7 +68,7 @@ REFUSED = {
         "check-env toy:line --env-kwargs length=3": "--env-kwargs",
     },
     "Demonstrations": {
-        "demonstrations": "info or record",
+        "demonstrations": "info, record or play",
         "demonstrations inof": "info",
         "demonstrations info": "FILE",
         "demonstrations info --jsn a.demo": "--json",
@@ -80,6 +80,13 @@ REFUSED = {
         "demonstrations record old out.txt": "out.txt",
         "demonstrations record old nowhere/out.demo": "nowhere/out.demo",
         "demonstrations record walk out.demo": "walk",
+        "demonstrations play toy:rooms": "FILE",
+        "demonstrations play toy:rooms out.demo --episodes 0": "--episodes",
+        "demonstrations play toy:rooms out.txt": "out.txt",
+        "demonstrations play toy:rooms nowhere/out.demo": "nowhere/out.demo",
+        "demonstrations play toy:rooms out.demo --env-kwargs rooms=3": "--env-kwargs",
+        "demonstrations play toy:rooms out.demo --readonly": "--readonly",
+        "demonstrations play toy:rooms out.demo": "terminal",
     },
     "Words that name nothing": {
         "relpay": "replay",

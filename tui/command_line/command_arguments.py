@@ -147,10 +147,7 @@ def parse_check(words: Sequence[str]) -> CheckArguments:
     )
     env_text = "as env in a file: package.module:factory, gymnasium:ID, the path of a Unity player, ..."
     parser.add_argument("env", metavar="NAME", help=env_text)
-    kwargs_text = "env_kwargs as JSON, e.g. '{\"length\": 12}'"
-    parser.add_argument("--env-kwargs", type=_mapping, default={}, metavar="JSON", help=kwargs_text)
-    wrappers_text = "wrappers as a JSON list, e.g. '[\"my_world:Faster\"]'"
-    parser.add_argument("--wrappers", type=_wrappers, default=(), metavar="JSON", help=wrappers_text)
+    add_environment_flags(parser)
     copies = number("a whole number from 1 to 1024", int, 1, 1024)
     parser.add_argument("--num-envs", type=copies, default=2, metavar="N", help="copies of the environment (default 2)")
     from_one = number("a whole number, at least 1", int, 1, 2**31)
@@ -254,6 +251,14 @@ def parse_replay(words: Sequence[str]) -> ReplayArguments:
         parser.error("--behavior and --size: only with --plot")
     options = screen_options(vars(typed))
     return ReplayArguments(typed.run, typed.results_dir, typed.speed, options, typed.plot, typed.behavior, typed.size)
+
+
+def add_environment_flags(parser: argparse.ArgumentParser) -> None:
+    """How an environment is made that is named on the command line."""
+    kwargs_text = "env_kwargs as JSON, e.g. '{\"length\": 12}'"
+    parser.add_argument("--env-kwargs", type=_mapping, default={}, metavar="JSON", help=kwargs_text)
+    wrappers_text = "wrappers as a JSON list, e.g. '[\"my_world:Faster\"]'"
+    parser.add_argument("--wrappers", type=_wrappers, default=(), metavar="JSON", help=wrappers_text)
 
 
 def _size(text: str) -> tuple[int, int]:

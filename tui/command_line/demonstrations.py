@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
-from argparse import RawDescriptionHelpFormatter
+from argparse import SUPPRESS, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_tui.engine.config.diagnostics import must_be_one_of
+from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.session.text import counted, safe_text
-from rl_tui.tui.command_line.command_arguments import FOLDER_TEXT, RESULTS_DIR, SEED_TEXT, checkpoint_name
+from rl_tui.tui.command_line.command_arguments import (
+    FOLDER_TEXT,
+    RESULTS_DIR,
+    SEED_TEXT,
+    add_environment_flags,
+    checkpoint_name,
+)
 from rl_tui.tui.command_line.flag_parser import FlagParser, parse
-from rl_tui.tui.command_line.train_arguments import number
+from rl_tui.tui.command_line.play import PlayArguments, play
+from rl_tui.tui.command_line.train_arguments import add_screen_flags, number, screen_options
 from rl_tui.tui.terminal.streams import write_stderr, write_stdout
 
 if TYPE_CHECKING:
@@ -23,11 +30,12 @@ if TYPE_CHECKING:
 
 SUFFIX = ".demo"
 DESCRIPTION = """\
-Show what recorded demonstrations hold, or record what a policy does.
+Show what demonstrations hold, or record what a policy or a person does.
 
 actions:
   info FILE...     agents, steps, episodes, returns, observations and actions
   record RUN FILE  play a trained policy, and write its episodes to FILE
+  play ENV FILE    play an environment yourself, and write your episodes to FILE
 Each has its own --help.
 """
 
@@ -65,7 +73,7 @@ def demonstrations(words: Sequence[str]) -> int:
     )
     if not words or words[0].startswith("-"):
         parse(parser, words)
-        parser.error(f"an action must be given, {' or '.join(ACTIONS)}")
+        parser.error(f"an action must be given, {one_of(ACTIONS)}")
     action, *rest = words
     if action not in ACTIONS:
         parser.error(must_be_one_of(list(ACTIONS), action))
@@ -109,6 +117,39 @@ def parse_record(words: Sequence[str]) -> RecordArguments:
     return RecordArguments(**vars(parse(parser, words)))
 
 
+def parse_play(words: Sequence[str]) -> PlayArguments:
+    """Does not look whether the environment exists."""
+    parser = FlagParser(
+        "rl-tui demonstrations play",
+        description="Play an environment with the keyboard, action by action, and write the episodes to a .demo file, "
+        "which ML-Agents reads, too. It must have one agent, with one choice among several actions.",
+        argument_default=SUPPRESS,
+    )
+    parser.add_argument("env", metavar="ENV", help="as env in a file: gymnasium:ID, toy:NAME, package.module:factory")
+    parser.add_argument("file", metavar="FILE", help="the .demo file to write")
+    add_environment_flags(parser)
+    episodes = number("a whole number, at least 1", int, 1, 2**31)
+    episodes_text = "end after so many complete episodes (default: play until q is pressed)"
+    parser.add_argument("--episodes", type=episodes, default=None, metavar="N", help=episodes_text)
+    seed = number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
+    seed_text = "seed of the environment (default 1)"
+    parser.add_argument("--seed", type=seed, default=1, metavar="N", help=seed_text)
+    force_text = "replace FILE if it exists"
+    parser.add_argument("--force", dest="is_forced", action="store_true", default=False, help=force_text)
+    add_screen_flags(parser, without=("readonly", "no_bell", "no_title"))
+    typed = parse(parser, words)
+    return PlayArguments(
+        env=typed.env,
+        file=typed.file,
+        kwargs=typed.env_kwargs,
+        wrappers=typed.wrappers,
+        episodes=typed.episodes,
+        seed=typed.seed,
+        is_forced=typed.is_forced,
+        options=screen_options(vars(typed)),
+    )
+
+
 def print_info(arguments: InfoArguments) -> int:
     """What each file holds is on stdout. Raises DemonstrationError."""
     from rl_tui.engine.demonstrations.opening import open_demonstrations
@@ -126,15 +167,26 @@ def print_info(arguments: InfoArguments) -> int:
     return 0
 
 
+def writable_path(file: str, *, is_forced: bool) -> Path:
+    """Where the .demo file is written, whatever the working directory is by then. Raises ConfigError."""
+    path = Path(file).absolute()
+    if path.suffix != SUFFIX:
+        raise ConfigError(f"{file}: must end with {SUFFIX}")
+    if os.path.lexists(path) and not is_forced:
+        raise ConfigError(f"{file}: already exists; choose another name or use --force")
+    if path.is_dir() or not path.parent.is_dir():
+        raise ConfigError(f"{file}: must be a file in a folder that exists")
+    return path
+
+
+def play_by_hand(arguments: PlayArguments) -> int:
+    """A person has played, and the complete episodes are in the file. Raises RlTuiError."""
+    return play(arguments, writable_path(arguments.file, is_forced=arguments.is_forced))
+
+
 def record(arguments: RecordArguments) -> int:
     """The episodes are in the file, and stdout says how many. Raises RlTuiError."""
-    path = Path(arguments.file).absolute()  # an environment may change the working directory
-    if path.suffix != SUFFIX:
-        raise ConfigError(f"{arguments.file}: must end with {SUFFIX}")
-    if os.path.lexists(path) and not arguments.is_forced:
-        raise ConfigError(f"{arguments.file}: already exists; choose another name or use --force")
-    if path.is_dir() or not path.parent.is_dir():
-        raise ConfigError(f"{arguments.file}: must be a file in a folder that exists")
+    path = writable_path(arguments.file, is_forced=arguments.is_forced)
     from rl_tui.engine.storage.archive import Archive
 
     run = Archive(Path(arguments.results_dir)).resolve(arguments.run)
@@ -170,4 +222,5 @@ def record(arguments: RecordArguments) -> int:
 ACTIONS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "info": lambda words: print_info(parse_info(words)),
     "record": lambda words: record(parse_record(words)),
+    "play": lambda words: play_by_hand(parse_play(words)),
 }

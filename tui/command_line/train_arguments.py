@@ -27,7 +27,7 @@ commands:
   rl-tui demo              try the screen on a made-up run; nothing is written
   rl-tui replay RUN        play a recorded run, at any speed
   rl-tui evaluate RUN      run a trained policy, and print its returns
-  rl-tui demonstrations    show what .demo files hold, or record a policy's
+  rl-tui demonstrations    show what .demo files hold, or record new ones
   rl-tui ls [RESULTS_DIR]  list the runs of a folder (default results)
   rl-tui runs [RESULTS_DIR]  compare, resume, evaluate, delete runs on a screen
   rl-tui presets [NAME]    list the presets that come with rl-tui, or print one
@@ -134,11 +134,15 @@ def _warnings(typed: Mapping[str, object]) -> Iterator[str]:
         yield from (f"{flag_of(name)}: no effect with --no-ui" for name in names)
 
 
-def add_screen_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup, **texts: str) -> None:
-    """The flags of every command that has a screen; the parser leaves out what was not typed. texts: other help."""
+def add_screen_flags(
+    parser: argparse.ArgumentParser | argparse._ArgumentGroup, without: Sequence[str] = (), **texts: str
+) -> None:
+    """The flags of every command that has a screen; the parser leaves out what was not typed. without: of these flags.
+    texts: other help."""
     parser.add_argument("--theme", metavar="NAME", help="color theme; on the screen, ctrl+p and `theme` list the names")
     for name, (_, _, text) in SCREEN_FLAGS.items():
-        parser.add_argument(flag_of(name), action="store_true", help=texts.get(name, text))
+        if name not in without:
+            parser.add_argument(flag_of(name), action="store_true", help=texts.get(name, text))
 
 
 def screen_flags(options: ScreenOptions) -> list[str]:

@@ -18,8 +18,9 @@ Place: TypeAlias = Literal[
     "leaving", "confirming", "evaluating", "asking", "help",  # dialogs
     "filtering",  # the line in which a filter is typed
     "picking",  # the dialog in which metrics are picked
+    "playing",  # the screen of a person who plays: see play_keys.py
 ]  # fmt: skip
-Group: TypeAlias = Literal["View", "Chart", "Training", "Screens", "List", "Watch", "Replay", "Leave", "Dialog"]
+Group: TypeAlias = Literal["View", "Chart", "Training", "Screens", "List", "Watch", "Replay", "Leave", "Dialog", "Play"]
 WITH_CHART: tuple[Place, ...] = ("overview", "detail", "chart", "grid", "comparison")
 WITH_PINS: tuple[Place, ...] = ("overview", "detail", "chart", "grid")
 WITH_GRID: tuple[Place, ...] = ("overview", "detail", "grid")

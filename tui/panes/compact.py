@@ -56,12 +56,16 @@ def warning_lines(frame: Frame, width: int, max_lines: int) -> list[Line]:
 
 
 class TooSmallPane(Pane):
-    """Words that fit anywhere."""
+    """Words that fit anywhere. meanwhile: what is not affected; "" for the run."""
+
+    def __init__(self, meanwhile: str = "") -> None:
+        super().__init__()
+        self._meanwhile = meanwhile
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """What is wrong, and that the run is not; then the newest warning."""
+        """What is wrong, and what is not; then the newest warning."""
         columns, rows = self.screen.size
-        meanwhile = "the run is over" if frame.view.is_over else "training goes on"
+        meanwhile = self._meanwhile or "the run is over" if frame.view.is_over else "training goes on"
         texts = [
             f"terminal too small ({columns}x{rows}), need 40x10 - {meanwhile}",
             f"need 40x10, is {columns}x{rows}",

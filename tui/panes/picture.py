@@ -29,11 +29,12 @@ NUMBER_WIDTH = 10
 class PicturePane(Pane):
     """Runs in the app's thread. Owns the cells on the terminal, of which only those that change are painted.
 
-    scene: what it shows; None before the first. words: why there is nothing to watch.
+    title: what one does. scene: what it shows; None before the first. words: why there is nothing to watch.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, title: str = "Watch") -> None:
         super().__init__()
+        self._title = title
         self.scene: Scene | None = None
         self.words = ""
         self._cells: Cells | None = None  # on the terminal, as far as is known
@@ -42,7 +43,9 @@ class PicturePane(Pane):
 
     def heading(self, frame: Frame) -> str:
         """Whom one watches."""
-        return f"Watch {frame.glyphs.dot} {safe_text(self.scene.behavior)}" if self.scene is not None else "Watch"
+        if self.scene is None:
+            return self._title
+        return f"{self._title} {frame.glyphs.dot} {safe_text(self.scene.behavior)}"
 
     @property
     def pixels_wanted(self) -> tuple[int, int]:

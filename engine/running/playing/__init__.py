@@ -1,0 +1,1 @@
+"""A person at play, turn by turn, whose episodes are recorded."""

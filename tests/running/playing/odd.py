@@ -1,0 +1,96 @@
+"""Environments that a person cannot play, or not for long, named by tests as `tests.running.playing.odd:NAME`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps
+
+
+class Several(gymnasium.Env[Any, Any]):
+    """With the actions that it is given."""
+
+    observation_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, sizes: list[int]) -> None:
+        self.action_space = gymnasium.spaces.MultiDiscrete(sizes)
+
+
+class Pair(Line):
+    """Two agents."""
+
+    def __init__(self) -> None:
+        super().__init__("A", 2)
+
+
+class Two(Line):
+    """Two behaviors."""
+
+    def __init__(self) -> None:
+        super().__init__("A", 1)
+        other = BehaviorSpec("B", (ObservationSpec("x", (1,)),), ActionSpec(0, (2,)))
+        self.specs = {**self.specs, "B": other}
+        self.num_agents = {**self.num_agents, "B": 1}
+
+
+class Breaking(Line):
+    """Fails at its k-th step, and prints what would spoil a screen."""
+
+    def __init__(self, at: int = 5) -> None:
+        super().__init__("A", 1)
+        self._left = at
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        print("printed")
+        self._left -= 1
+        if not self._left:
+            raise ValueError("broken")
+        return super().step(actions)
+
+
+class Undrawn(gymnasium.Env[Any, Any]):
+    """Cannot be made with a render mode."""
+
+    metadata = {"render_modes": ["rgb_array"]}
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        if render_mode is not None:
+            raise ValueError("no display")
+
+    def reset(self, **_: Any) -> Any:
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        return np.ones(2, np.float32), 1.0, True, False, {}
+
+
+class Passing(Line):
+    """Its agent comes after two steps, and leaves after three more without an end, when another comes; then both."""
+
+    def __init__(self, *, doubles: bool = False) -> None:
+        super().__init__("A", 1)
+        self._time, self._doubles = 0, doubles
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        return self._now(super().reset(seed))
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._time += 1
+        if len(actions["A"].discrete) == 0:
+            return self._now(super().reset(1))
+        return self._now(super().step({"A": Actions(actions["A"].continuous[:1], actions["A"].discrete[:1])}))
+
+    def _now(self, steps: Mapping[str, Steps]) -> Mapping[str, Steps]:
+        decisions = steps["A"].decisions
+        agents = [] if self._time < 2 else [7] if self._time < 5 else [8, 9] if self._doubles else [8]
+        rows = [0] * len(agents)
+        observations = tuple(column[rows] for column in decisions.observations)
+        decisions = DecisionSteps(np.array(agents, np.int64), observations, decisions.rewards[rows])
+        return {"A": Steps(decisions)}
