@@ -15,42 +15,28 @@ from numpy.typing import NDArray
 from rl_tui.engine.demonstrations.episode_recorder import EpisodeRecorder
 from rl_tui.engine.demonstrations.opening import KEEP_BYTES, open_files
 from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
-from rl_tui.engine.learning.acting.distributions import before_bounds
 from rl_tui.engine.running.evaluation.episodes import UNRECORDED, Recorder, Scores, play
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import make_environments
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.sampling.random_policy import RandomPolicy
-from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Int64, Policy, State, Weights
+from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Float32, Int64, Policy
+from tests.learning.written import Written
 
 Array = NDArray[Any]
 
 
-class Expert:
-    """Implements Policy. chooses: of observations [N, ...], choices i64[N] or continuous actions f32[N] in [-1, 1]."""
-
-    version, memory_size = 0, 0
+class Expert(Written):
+    """chooses: of observations [N, ...], choices i64[N] or continuous actions f32[N] in [-1, 1]."""
 
     def __init__(self, chooses: Callable[[Array], Array]) -> None:
-        self._chooses = chooses
+        def choose(decisions: DecisionSteps) -> Actions:
+            chosen = chooses(decisions.observations[0])[:, None]
+            none = np.empty((len(chosen), 0))
+            continuous, discrete = (none, chosen) if chosen.dtype == np.int64 else (chosen, none)
+            return Actions(continuous.astype(np.float32), discrete.astype(np.int64))
 
-    def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
-        chosen = self._chooses(decisions.observations[0])[:, None]
-        none = np.empty((len(chosen), 0))
-        is_discrete = chosen.dtype == np.int64
-        continuous, discrete = (none, chosen) if is_discrete else (chosen, none)
-        actions = Actions(continuous.astype(np.float32), discrete.astype(np.int64))
-        drawn = before_bounds(actions.continuous, is_squashed=False)
-        return Choice(actions, drawn, np.zeros((len(chosen), 1), np.float32))
-
-    def load(self, weights: Weights) -> None:
-        pass
-
-    def state(self) -> State:
-        return State()
-
-    def load_state(self, state: State) -> None:
-        pass
+        super().__init__(choose)
 
 
 def pump_the_arm(seen: Float32) -> Int64:

@@ -35,6 +35,7 @@ def train(
     seed: int,
     device: torch.device,
     demonstrations: Mapping[str, Demonstrations] = MappingProxyType({}),
+    teacher: Policy | None = None,
 ) -> Trainer:
     """Collect and update in turn until so many steps are learned from. demonstrations: by path."""
     (behavior,) = environments[0].specs
@@ -44,6 +45,8 @@ def train(
         kind = registry.implementation("trainers", config.trainer_type)
         trainer: Trainer = kind(pool.specs[behavior], config, seed, device)
         trainer.use_demonstrations(demonstrations)
+        if teacher is not None:
+            trainer.use_teacher(teacher)
         collector = Collector(pool, {behavior: trainer.make_policy(seed)}, {behavior: trainer.time_horizon})
         pool.reset(seed)
         step = 0

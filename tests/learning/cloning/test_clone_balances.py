@@ -15,8 +15,8 @@ from rl_tui.engine.sampling.environments.factory import make_environments
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.specs import Actions, DecisionSteps, Policy
 from tests.learning.cloning.demonstrations import Recorded, recorded
-from tests.learning.cloning.teachers import Written
 from tests.learning.test_it_learns import mean_return, train
+from tests.learning.written import Written
 
 BEHAVIOR, EPISODES, LONGEST = "CartPole", 8, 500
 
