@@ -199,6 +199,7 @@ def test_environment_that_dies_or_hangs_costs_its_episode_only(end: str, words: 
         screen.wait_for(words)
         screen.press("q")
         assert screen.wait() == 0
+        assert (words in said_at_the_end(screen)) == (end == "dies"), "for the person to find the error"
         assert b"printed" not in screen.raw
     assert (info(tmp_path)["num_episodes"], info(tmp_path)["num_steps"]) == (1, 3)
 

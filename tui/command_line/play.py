@@ -14,7 +14,7 @@ from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.session.messages import Stop
 from rl_tui.engine.session.text import counted, safe_text
 from rl_tui.tui.command_line.train_arguments import ScreenOptions
-from rl_tui.tui.terminal.streams import redirect_output, why_no_screen, write_stderr, write_stdout
+from rl_tui.tui.terminal.streams import redirect_output, why_no_screen, write_error, write_stderr, write_stdout
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.wrappers import Wrapper
@@ -131,6 +131,8 @@ def _report(turns: Turns, arguments: PlayArguments, path: Path) -> bool:
         text += f"{counted(turns.num_steps, 'step')}, mean return {turns.mean_return:.6g}"
         write_stdout(safe_text(text) + "\n")
         write_stdout(safe_text(f"recorded    {path}") + "\n")
+    if turns.failure is not None:
+        write_error(turns.failure)
     if isinstance(turns.error, RlTuiError):
         raise turns.error
     if turns.error is not None:

@@ -17,7 +17,6 @@ FIGURES = 4  # lines
 NOT_NOW = ", not now"
 MOST_NUMBERS, NUMBER_WIDTH = 4, 10  # of an observation that is shown
 AT_THE_END = "q writes the complete episodes; the one under way is discarded"
-
 AFTER_FAILURE = "r begins another episode in a new environment; q writes the complete ones"
 
 

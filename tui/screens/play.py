@@ -142,7 +142,9 @@ class PlayScreen(Screen[None]):
     def _say_what_changed(self, before: Turn, turn: Turn) -> None:
         old, new = before.scene, turn.scene
         status = self._shared.status
-        if len(new.returns) > len(old.returns):
+        if new.state == "failed" and old.state != "failed":
+            status.say("the environment has failed, and the episode under way is lost", "bad")
+        elif len(new.returns) > len(old.returns):
             words = f"episode {len(new.returns)} is complete: return {number(new.returns[-1])}"
             status.say(f"{words} in {counted(new.lengths[-1], 'step')}", "good")
         elif len(new.returns) < len(old.returns):

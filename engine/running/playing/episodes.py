@@ -63,12 +63,12 @@ class PlayedEpisodes:
             self._lengths.append(self._step)
         if not len(decisions.agent_ids):
             return
-        self._waiting = decisions
         if has_ended or self._agent != int(decisions.agent_ids[0]):
             self.discard()
             self._agent = int(decisions.agent_ids[0])
         elif self._choice is not None:
             self._add(float(decisions.total_rewards[0]))
+        self._waiting = decisions
 
     def act(self, choice: int) -> Actions:
         """The agent's action, which is recorded."""
@@ -79,7 +79,8 @@ class PlayedEpisodes:
         return actions
 
     def discard(self) -> None:
-        """The episode under way is over, and not kept."""
+        """The episode under way is over, and not kept; no agent waits until there are steps again."""
+        self._waiting = None
         if self._agent is not None:
             self._recorder.abandon(np.array([self._agent]))
         self._agent, self._choice = None, None

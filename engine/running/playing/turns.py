@@ -54,12 +54,14 @@ class Turns:
     """Implements Playing. `main` runs in the thread `play`, and owns an environment in a process of its own, and the
     file.
 
-    error: why the play has ended by itself. is_begun: whether there was a turn. is_busy: see Playing. num_episodes,
-    num_steps, mean_return: of what is in the file, once the play has ended.
+    error: why the play has ended by itself. failure: of the environment, unless another one was begun since. is_begun:
+    whether there was a turn. is_busy: see Playing. num_episodes, num_steps, mean_return: of what is in the file, once
+    the play has ended.
     """
 
     def __init__(self, request: PlayRequest) -> None:
         self.error: BaseException | None = None
+        self.failure: RlTuiError | None = None
         self.is_begun = self.is_busy = self.has_ended = False
         self.num_episodes = self.num_steps = 0
         self.mean_return = 0.0
@@ -212,6 +214,7 @@ class Turns:
         """Show why the environment failed until the person asks for another episode, or for the end."""
         assert self._episodes is not None
         self._episodes.discard()
+        self.failure = error
         self._show(self._episodes, "failed", str(error))
         while not self._is_finished:
             try:
@@ -219,7 +222,7 @@ class Turns:
             except queue.Empty:
                 continue
             if command == "discard":
-                self.is_busy = True  # until there is a new environment
+                self.is_busy, self.failure = True, None  # until there is a new environment
                 return
             if command == "drop":
                 self._episodes.drop_last()

@@ -141,8 +141,11 @@ def test_after_a_failure_complete_episodes_are_kept_and_the_play_may_go_on(tmp_p
         assert turn is not None
         assert (turn.scene.state, turn.scene.step, len(turn.scene.returns)) == ("failed", 0, 1)
         assert "step raised ValueError: broken" in turn.scene.reason
+        assert person.turns.failure is not None
+        assert "odd.py" in person.turns.failure.detail
         turn = person.say(person.turns.discard)
         assert turn is not None
+        assert person.turns.failure is None
         assert (turn.scene.state, turn.scene.episode) == ("playing", 2)
         person.act(2, 2, 2, 2)
         turn = person.act(0)

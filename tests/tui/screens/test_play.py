@@ -146,6 +146,7 @@ async def test_failed_environment_says_which_keys_help(tmp_path: Path) -> None:
         text = await screen.press("0")
         assert "FAILED" in text.splitlines()[0]
         assert "ValueError: broken" in text
+        assert "the environment has failed, and the episode under way is lost" in text
         assert "r begins another episode in a" in text
         await screen.pilot.press("0")
         await screen.press("r")
