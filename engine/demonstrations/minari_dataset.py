@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rl_tui.engine.demonstrations.misfit import require_fit
-from rl_tui.engine.demonstrations.opened import Origin
+from rl_tui.engine.demonstrations.opened import OpenedDemonstrations, Origin
 from rl_tui.engine.demonstrations.step_columns import StepColumns
 from rl_tui.engine.errors import ConfigError, DemonstrationError, NotSupportedError
 from rl_tui.engine.learning.recorded_episode import Episode, read_episode
@@ -25,8 +25,8 @@ from rl_tui.engine.sampling.environments.space_json import spaces_to_json
 from rl_tui.engine.specs import BehaviorSpec, Int64, Observations
 
 
-class MinariDemonstrations:
-    """Implements OpenedDemonstrations. Used by one thread.
+class MinariDemonstrations(OpenedDemonstrations):
+    """Used by one thread.
 
     Every episode is read once at the start. Observations stay in memory if all of them take at most keep_bytes, else
     the episodes of the rows that are asked for are read again. Raises DemonstrationError.
@@ -53,23 +53,13 @@ class MinariDemonstrations:
             self._kept = tuple(np.concatenate(column) for column in zip(*kept, strict=True))  # each [S + E, ...]
 
     @property
-    def num_steps(self) -> int:
-        """S."""
-        return self.steps.num_steps
-
-    @property
-    def episodes(self) -> Int64:
-        """i64[E, 2], the first row of each episode and the row after its last."""
-        return self.steps.episodes
-
-    @property
     def origin(self) -> Origin:
         """The files of the dataset."""
         paths = sorted(path for path in Path(self._dataset.storage.data_path).rglob("*") if path.is_file())
         return Origin((self._dataset.id,), tuple(paths), self.num_steps + len(self.episodes))
 
-    def transitions(self, rows: Int64) -> Transitions:
-        """The steps in these rows, i64[B]. Raises DemonstrationError."""
+    def transitions(self, rows: Int64, *, with_next: bool = True) -> Transitions:
+        """See Demonstrations."""
         numbers = self.episodes[:, 1].searchsorted(rows, side="right")  # of their episodes
         if self._kept is not None:
             places = rows + numbers  # an episode has an observation more than steps
@@ -78,7 +68,8 @@ class MinariDemonstrations:
             needed, which = np.unique(numbers, return_inverse=True)
             columns, begins = self._read_columns(needed)
             places = begins[which] + rows - self.episodes[numbers, 0]
-        before, after = (tuple(column.take(at, 0) for column in columns) for at in (places, places + 1))
+        before = tuple(column.take(places, 0) for column in columns)
+        after = tuple(column.take(places + 1, 0) for column in columns) if with_next else ()
         return self.steps.transitions(rows, before, after, self.spec.actions)
 
     def _read_columns(self, numbers: Int64) -> tuple[Observations, Int64]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from rl_tui.engine.demonstrations.damage import Damage, named_after
 from rl_tui.engine.demonstrations.demonstration_file import DemonstrationFile
-from rl_tui.engine.demonstrations.opened import Origin
+from rl_tui.engine.demonstrations.opened import OpenedDemonstrations, Origin
 from rl_tui.engine.demonstrations.pairing import pair
 from rl_tui.engine.demonstrations.record_columns import RecordColumns, join_columns
 from rl_tui.engine.demonstrations.record_reader import Sensors
@@ -23,8 +23,8 @@ from rl_tui.engine.specs import BehaviorSpec, Bool, Int64, Observations
 _CACHE_BYTES = 2**18
 
 
-class RecordedDemonstrations:
-    """Implements OpenedDemonstrations. Used by one thread. Holds no open file.
+class RecordedDemonstrations(OpenedDemonstrations):
+    """Used by one thread. Holds no open file.
 
     Observations are decoded when they are asked for. Those that were stay in memory if all of them together take at
     most keep_bytes, else they are decoded for each call.
@@ -49,42 +49,34 @@ class RecordedDemonstrations:
         self._is_kept: Bool = np.zeros(self._num_records, np.bool_)
 
     @property
-    def num_steps(self) -> int:
-        """S."""
-        return self.steps.num_steps
-
-    @property
-    def episodes(self) -> Int64:
-        """i64[E, 2], the first row of each episode and the row after its last."""
-        return self.steps.episodes
-
-    @property
     def origin(self) -> Origin:
         """What the files say of themselves."""
         names = dict.fromkeys(file.head.metadata.name for file in self.files)
         return Origin(tuple(names), tuple(file.path for file in self.files), self._num_records)
 
-    def transitions(self, rows: Int64) -> Transitions:
-        """The steps in these rows, i64[B]. A choice that was taken is never masked. Raises DemonstrationError."""
-        before, after = self._observations(self._records[rows])
-        return self.steps.transitions(rows, before, after, self.spec.actions)
+    def transitions(self, rows: Int64, *, with_next: bool = True) -> Transitions:
+        """See Demonstrations. A choice that was taken is never masked."""
+        records = self._records[rows]
+        wanted = np.concatenate([records, records + 1]) if with_next else records
+        columns, count = self._observations(wanted), len(rows)
+        before, after = (tuple(column[part] for column in columns) for part in (slice(count), slice(count, None)))
+        return self.steps.transitions(rows, before, after if with_next else (), self.spec.actions)
 
-    def _observations(self, records: Int64) -> tuple[Observations, Observations]:
-        """Those of these records, i64[B], and of those after each."""
-        both = np.concatenate([records, records + 1])
+    def _observations(self, records: Int64) -> Observations:
+        """Those of these records, i64[R], each [R, ...]."""
         if self._kept is not None:
-            missing = np.unique(both[~self._is_kept[both]])
+            missing = np.unique(records[~self._is_kept[records]])
             self._decode(missing, self._kept, missing)
             self._is_kept[missing] = True
-            return _taken(self._kept, records), _taken(self._kept, records + 1)
-        needed, first, which = np.unique(both, return_index=True, return_inverse=True)
-        columns = self._make_columns(len(both))
+            return tuple(column.take(records, 0) for column in self._kept)
+        needed, first, which = np.unique(records, return_index=True, return_inverse=True)
+        columns = self._make_columns(len(records))
         self._decode(needed, columns, first)
         sources = first[which]  # a record that is needed twice is decoded once
-        for rows in self._parts(np.flatnonzero(sources != np.arange(len(both)))):
+        for rows in self._parts(np.flatnonzero(sources != np.arange(len(records)))):
             for column in columns:
                 column[rows] = column[sources[rows]]
-        return tuple(column[: len(records)] for column in columns), tuple(column[len(records) :] for column in columns)
+        return columns
 
     def _decode(self, records: Int64, columns: Observations, rows: Int64) -> None:
         """Write the observations of these records, in ascending order, into these rows of `columns`."""
@@ -132,10 +124,6 @@ class RecordedDemonstrations:
             found = str([*columns.continuous[record].tolist(), *columns.discrete[record].tolist()])
         with named_after(self.files[number].path):
             raise Damage(int(columns.begins[record]), f"the action must be {' and '.join(wanted)}, got {found}")
-
-
-def _taken(columns: Observations, rows: Int64) -> Observations:
-    return tuple(column.take(rows, 0) for column in columns)
 
 
 def _observing(sensors: Sensors, behavior: BehaviorSpec) -> Sensors:

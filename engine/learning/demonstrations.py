@@ -19,8 +19,9 @@ class Demonstrations(Protocol):
     def episodes(self) -> Int64:
         """i64[E, 2]: the first row of each episode and the row after its last; together they are all rows."""
 
-    def transitions(self, rows: Int64) -> Transitions:
+    def transitions(self, rows: Int64, *, with_next: bool = True) -> Transitions:
         """The steps in these rows, i64[B], decoded when asked for. Raises DemonstrationError where they cannot be.
 
-        Their continuous actions are those that the environment got, in [-1, 1].
+        Their continuous actions are those that the environment got, in [-1, 1]. with_next: False leaves
+        `next_observations` empty, so that only half of the observations are decoded.
         """

@@ -28,7 +28,7 @@ from rl_tui.engine.specs import CUT, ActionSpec, BehaviorSpec, ObservationSpec
 from tests.benchmarks.peer_python import ask, fault_of, gradient_difference
 from tests.benchmarks.tables import table, verdict
 from tests.fakes import RandomPolicy
-from tests.learning.rewards.demonstrations import Shown
+from tests.learning.demonstrations import recorded
 from tests.learning.rollouts import acted
 
 COLUMNS, HIDDEN, LAYERS, ROWS, STRENGTH = 7, 32, 2, 64, 0.7
@@ -81,7 +81,7 @@ def update(kind: str, of_actions: str, seed: int) -> Update:
     signal.random = drawing = Drawing(np.random.default_rng(seed))  # type: ignore[assignment]  # as a generator
     bounded = played
     if isinstance(signal, GAILReward):
-        demonstrations = Shown(acted(RandomPolicy(spec.actions, seed + 1), random, [ROWS - 9, 9], spec))
+        demonstrations = recorded(acted(RandomPolicy(spec.actions, seed + 1), random, [ROWS - 9, 9], spec))
         signal.use_demonstrations(demonstrations)
         bounded = signal._as_demonstrated(played)
     before = {name: tensor.clone() for name, tensor in signal.network.state_dict().items()}
@@ -108,7 +108,7 @@ def update(kind: str, of_actions: str, seed: int) -> Update:
         "draws": [drawn.tolist() for drawn in _in_their_order(drawing.drawn[1:], flags)],
     }
     if isinstance(signal, GAILReward):
-        asked["shown"] = _columns(demonstrations.transitions(demonstrations.drawn[0]))
+        asked["shown"] = _columns(demonstrations.transitions(demonstrations.reads[0], with_next=False))
     reported = {tag: float(torch.as_tensor(number).detach()) for tag, number in numbers.items()}
     gradients = views(signal._trained.gradient.numpy(), signal._trained.shapes)
     return Update(reported, gradients, signal.evaluate_transitions(played), asked, names)
@@ -135,7 +135,7 @@ def make(name: str, flags: Mapping[str, object], spec: BehaviorSpec, seed: int) 
 def _columns(steps: Transitions) -> dict[str, Any]:
     return {
         "observations": steps.observations[0].tolist(),
-        "next_observations": steps.next_observations[0].tolist(),
+        "next_observations": (steps.next_observations or steps.observations)[0].tolist(),  # of demonstrations unused
         "actions": steps.continuous_actions.tolist(),
         "choices": steps.discrete_actions.tolist(),
         "dones": (steps.endings != CUT).tolist(),

@@ -172,7 +172,7 @@ def test_what_fails_in_an_update_ends_it_and_keeps_what_was_learned(
             assert isinstance(shown, RecordedDemonstrations)
             read = shown.transitions
             wrong = (np.full((32, 1), np.nan, np.float32),)
-            monkeypatch.setattr(shown, "transitions", lambda rows: replace(read(rows), observations=wrong))
+            monkeypatch.setattr(shown, "transitions", lambda rows, **_: replace(read(rows), observations=wrong))
         return learn(self, step, *rest)
 
     monkeypatch.setattr(BCTrainer, "update", fails)

@@ -53,7 +53,7 @@ class DemonstratedExamples:
         """Of every step that is learned from."""
         every = np.arange(len(self._learned))
         for part in np.array_split(every, -(-len(every) * self._learned.longest // self._rows_at_once)):
-            yield self._known.transitions(self._learned.rows(part)).observations
+            yield self._known.transitions(self._learned.rows(part), with_next=False).observations
 
     def add(self, block: Trajectories) -> Samples:
         """Experience is not learned from."""

@@ -218,7 +218,7 @@ def demonstrated_steps(
     noise: Float32 | None = None,
 ) -> ClonedSteps:
     """Those of some sequences, whose memories begin empty. Raises DemonstrationError."""
-    steps = demonstrations.transitions(sequences.rows(chosen))
+    steps = demonstrations.transitions(sequences.rows(chosen), with_next=False)
     continuous = before_bounds(steps.continuous_actions, is_squashed)
     return ClonedSteps(steps.observations, continuous, steps.discrete_actions, sequences.lengths[chosen], noise=noise)
 

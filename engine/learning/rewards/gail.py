@@ -164,7 +164,7 @@ class GAILReward(LearnedSignal[GAILSettings, Discriminator]):
     def _draw(self, num_rows: int) -> Transitions:
         """Demonstrated steps; the normalizer includes them."""
         rows = self.random.integers(self._demonstrations.num_steps, size=num_rows)
-        drawn = self._demonstrations.transitions(rows)
+        drawn = self._demonstrations.transitions(rows, with_next=False)
         if self._normalizer is not None:
             self._normalizer.update(self.layout.vectors(drawn.observations))
         return drawn

@@ -15,7 +15,7 @@ from rl_tui.engine.errors import NonFiniteError, NotSupportedError
 from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS
 from rl_tui.engine.learning.bc.trainer import BCTrainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State
-from tests.learning.cloning.demonstrations import SPECS, Recorded, random_demonstrations
+from tests.learning.demonstrations import SPECS, Recorded, random_demonstrations
 from tests.learning.rollouts import acted
 
 CPU = torch.device("cpu")

@@ -19,7 +19,7 @@ from rl_tui.engine.learning.cloning.behavioral_cloning import LOSS
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import BehaviorSpec, Ending, Int64, ObservationSpec, State, Trajectories
-from tests.learning.cloning.demonstrations import SPECS, Recorded, random_demonstrations
+from tests.learning.demonstrations import SPECS, Recorded, random_demonstrations
 from tests.learning.rollouts import acted
 
 CPU = torch.device("cpu")
@@ -208,10 +208,10 @@ def test_a_resumed_training_is_the_same_bit_for_bit(name: str, network: Mapping[
 class Failing(Recorded):
     """Demonstrations whose second mini-batch cannot be read."""
 
-    def transitions(self, rows: Int64) -> Transitions:
+    def transitions(self, rows: Int64, *, with_next: bool = True) -> Transitions:
         if len(self.reads) == 1:
             raise DemonstrationError("walks.demo: the file was removed")
-        return super().transitions(rows)
+        return super().transitions(rows, with_next=with_next)
 
 
 def failing(kind: type[Exception]) -> Recorded:

@@ -14,7 +14,7 @@ from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import make_environments
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.specs import Actions, DecisionSteps, Policy
-from tests.learning.cloning.demonstrations import Recorded, recorded
+from tests.learning.demonstrations import Recorded, recorded
 from tests.learning.test_it_learns import mean_return, train
 from tests.learning.written import Written
 
@@ -43,7 +43,7 @@ def demonstrations(policy: Policy) -> Recorded:
         while not collector.is_due(BEHAVIOR, EPISODES * LONGEST):
             collector.receive(0.0)
             collector.act()
-        return recorded(collector.drain(BEHAVIOR), is_squashed=False)
+        return recorded(collector.drain(BEHAVIOR), is_whole=True)
     finally:
         pool.close()
 

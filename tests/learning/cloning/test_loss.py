@@ -16,7 +16,7 @@ from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.flat import FlatParameters, FlatPart
 from rl_tui.engine.learning.optimization import GradientStep
 from rl_tui.engine.learning.sync import ONE_RANK
-from tests.learning.cloning.demonstrations import SPECS, Recorded, random_demonstrations
+from tests.learning.demonstrations import SPECS, Recorded, random_demonstrations
 
 LENGTHS, LONGEST, MEMORY = [11, 7, 12], 4, 6
 

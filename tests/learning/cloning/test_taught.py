@@ -15,8 +15,8 @@ from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError
 from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS
 from rl_tui.engine.learning.bc.trainer import BCTrainer
 from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, State, Trajectories
-from tests.learning.cloning.demonstrations import SPECS
 from tests.learning.cloning.test_bc_trainer import EVERYTHING, MEMORY, same
+from tests.learning.demonstrations import SPECS
 from tests.learning.rollouts import Simulation, acted
 from tests.learning.written import Written
 

@@ -18,7 +18,7 @@ from rl_tui.engine.learning.trainer import Metrics, Trainer
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import CUT, TERMINATED, TRUNCATED, ActionSpec, BehaviorSpec, ObservationSpec
 from tests.fakes import RandomPolicy
-from tests.learning.rewards.demonstrations import Shown
+from tests.learning.demonstrations import recorded
 from tests.learning.rewards.test_learned_signals import TRAINERS, reloaded, same, signal_of
 from tests.learning.rollouts import SPEC, Simulation, acted
 from tests.pretended_device import DEVICE, PretendedDevice
@@ -66,7 +66,7 @@ def trainer(
     )
     made: Trainer = registry.implementation("trainers", name)(spec, config, seed, device)
     made.use_demonstrations(
-        {"shown": Shown(Simulation(RandomPolicy(spec.actions), spec, num_agents=2, horizon=6).run(18))}
+        {"shown": recorded(Simulation(RandomPolicy(spec.actions), spec, num_agents=2, horizon=6).run(18))}
     )
     return made
 
@@ -264,9 +264,9 @@ def test_gail_learns_to_distinguish_demonstrations_from_other_steps() -> None:
     assert number(numbers[-1]["Policy/GAIL Expert Estimate"]) > 0.65
     assert number(numbers[-1]["Policy/GAIL Policy Estimate"]) < 0.35
     assert number(numbers[-1]["Losses/GAIL Loss"]) < number(numbers[0]["Losses/GAIL Loss"])
-    assert {len(rows) for rows in shown.drawn} == {steps.num_rows}
-    assert set(np.concatenate(shown.drawn).tolist()) == set(range(shown.num_steps))
-    paid = signal.evaluate_transitions(shown.transitions(np.arange(shown.num_steps)))
+    assert {len(rows) for rows in shown.reads} == {steps.num_rows}
+    assert set(np.concatenate(shown.reads).tolist()) == set(range(shown.num_steps))
+    paid = signal.evaluate_transitions(shown.transitions(np.arange(shown.num_steps), with_next=False))
     assert paid.mean() > 3 * signal.evaluate_transitions(moved).mean()
 
 

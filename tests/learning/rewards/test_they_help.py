@@ -12,8 +12,8 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.sampling.environments.base import Environment
+from tests.learning.demonstrations import recorded
 from tests.learning.experts import TASKS
-from tests.learning.rewards.demonstrations import Shown
 from tests.learning.rewards.rooms import rooms, shown
 from tests.learning.test_it_learns import mean_return, train
 
@@ -78,14 +78,14 @@ def test_four_rooms_are_crossed_only_by_those_who_are_curious(kind: str) -> None
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_gail_goes_through_four_rooms_as_ten_demonstrations_do(seed: int) -> None:
     """By its own reward alone, in 300,000 steps: without `ignore_dones`, staying alive would pay more than arriving."""
-    trainer = imitated(rooms(16, 4), Shown(shown(4, 10)), 300_000, seed)
+    trainer = imitated(rooms(16, 4), recorded(shown(4, 10)), 300_000, seed)
     assert mean_return(rooms(16, 4), trainer.make_policy(seed), 64, seed) > 0.9
 
 
 @pytest.mark.learning
 @pytest.mark.slow
 def test_gail_from_a_random_policy_goes_nowhere() -> None:
-    trainer = imitated(rooms(16, 4), Shown(shown(4, 10, is_random=True)), 100_000, 1)
+    trainer = imitated(rooms(16, 4), recorded(shown(4, 10, is_random=True)), 100_000, 1)
     assert mean_return(rooms(16, 4), trainer.make_policy(1), 64, 1) < 0.3
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rl_tui.engine.learning.acting.distributions import ACTION_LIMIT
 from rl_tui.engine.learning.transitions import Transitions
@@ -29,22 +30,30 @@ SPECS = {
 class Recorded:
     """Demonstrations of whole episodes, which counts what is read of it."""
 
-    def __init__(self, observations: Observations, continuous: Float32, discrete: Int64, lengths: list[int]):
-        """continuous: as the environment got them."""
+    def __init__(
+        self,
+        observations: Observations,
+        continuous: Float32,
+        discrete: Int64,
+        lengths: list[int],
+        endings: NDArray[np.int8] | None = None,
+    ):
+        """continuous: as the environment got them. endings: i8[N], None where no episode is recorded to its end."""
         self.observations, self.continuous, self.discrete = observations, continuous, discrete
+        self.endings = np.zeros(len(discrete), np.int8) if endings is None else endings
         ends = np.cumsum(lengths)
         self.episodes: Int64 = np.stack([ends - lengths, ends], 1)
         self.num_steps = int(ends[-1])
         self.reads: list[Int64] = []
 
-    def transitions(self, rows: Int64) -> Transitions:
-        """The steps in these rows."""
+    def transitions(self, rows: Int64, *, with_next: bool = True) -> Transitions:
+        """The steps in these rows, which nobody learns from with what follows them."""
+        assert not with_next
         self.reads.append(rows)
-        seen = tuple(column[rows] for column in self.observations)
         return Transitions(
-            observations=seen,
-            next_observations=seen,
-            endings=np.zeros(len(rows), np.int8),
+            observations=tuple(column[rows] for column in self.observations),
+            next_observations=(),
+            endings=self.endings[rows],
             continuous_actions=self.continuous[rows],
             discrete_actions=self.discrete[rows],
         )
@@ -63,13 +72,17 @@ def random_demonstrations(spec: BehaviorSpec, lengths: list[int], seed: int = 3)
     )
 
 
-def recorded(block: Trajectories, is_squashed: bool) -> Recorded:
-    """What a policy did, as the environment saw it: segments that an agent goes on with are left out."""
-    ended = np.repeat(block.endings != CUT, block.lengths)
-    bounded = block.continuous_actions if is_squashed else block.continuous_actions.clip(-3, 3) / ACTION_LIMIT
+def recorded(block: Trajectories, is_squashed: bool = False, is_whole: bool = False) -> Recorded:
+    """What a policy did, as the environment saw it. is_whole: without segments that an agent goes on with."""
+    is_kept = block.endings != CUT if is_whole else np.ones(len(block.lengths), np.bool_)
+    rows = np.repeat(is_kept, block.lengths)
+    bounded = block.continuous_actions
+    if not is_squashed:
+        bounded = bounded.clip(-ACTION_LIMIT, ACTION_LIMIT) / np.float32(ACTION_LIMIT)
     return Recorded(
-        tuple(column[ended] for column in block.observations),
-        bounded[ended].astype(np.float32),
-        block.discrete_actions[ended],
-        block.lengths[block.endings != CUT].tolist(),
+        tuple(column[rows] for column in block.observations),
+        bounded[rows],
+        block.discrete_actions[rows],
+        block.lengths[is_kept].tolist(),
+        Transitions.of(block).endings[rows],
     )
