@@ -78,10 +78,12 @@ faults: $(VENV)/.ready-dev
 gpu: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.gpu --device $(DEVICE) $(ARGS)
 
-# Of the demo, and of a run of two behaviors that is recorded here and now.
+# Of the demo, and of runs of two behaviors and of three reward signals that are recorded here and now.
 screenshots: $(VENV)/.ready-dev
 	$(BIN)/rl-tui screenshots/two_behaviors.yaml --no-ui --run-id two-behaviors --force --seed 0
-	$(BIN)/python -m screenshots.make_screenshots results/two-behaviors/events.jsonl --until 0.85 $(ARGS)
+	$(BIN)/rl-tui screenshots/three_streams.yaml --no-ui --run-id three-streams --force --seed 1
+	$(BIN)/python -m screenshots.make_screenshots overview=results/two-behaviors/events.jsonl \
+	    streams=results/three-streams/events.jsonl --until 0.85 $(ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-3.* build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

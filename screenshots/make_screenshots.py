@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Pictures of the screen, of the demo and of a recorded run.
+"""Pictures of the screen, of the demo and of recorded runs.
 
-    python -m screenshots.make_screenshots [results/RUN/events.jsonl] [--out FOLDER] [--until SHARE]
+    python -m screenshots.make_screenshots [NAME=results/RUN/events.jsonl ...] [--out FOLDER] [--until SHARE]
 
-Shows the demo, and the recording if one is named, in the real app and paints what it draws; trains for a minute or two
+Shows the demo, and recordings if some are named, in the real app and paints what it draws; trains for a minute or two
 to show policies at play. Needs Pillow, pygame, Box2D and DejaVu Sans Mono (Debian's fonts-dejavu-core). Braille and
 block elements are painted as shapes, so they sit on the exact grid.
 """
@@ -282,10 +282,12 @@ async def paint_watched(folder: Path, name: str, watched: Watched) -> None:
             pass
 
 
-async def paint_recording(events: Path, until: float, folder: Path) -> None:
-    """The overview of a recorded run at every size, its second behavior selected."""
+async def paint_recording(name: str, events: Path, until: float, folder: Path) -> None:
+    """The overview of a recorded run at every size, its second behavior selected where it has one."""
     for size in SIZES:
-        await picture(folder / f"overview-{name_of(size)}.png", Recording(), replay(events, until), size, ("2",))
+        view = replay(events, until)
+        keys = ("2",) if len(view.behaviors) > 1 else ()
+        await picture(folder / f"{name}-{name_of(size)}.png", Recording(), view, size, keys)
 
 
 def name_of(size: tuple[int, int]) -> str:
@@ -296,7 +298,8 @@ def name_of(size: tuple[int, int]) -> str:
 def main() -> None:
     """Paint everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("events", type=Path, nargs="?", help="of a recorded run")
+    recordings_text = "what the pictures of a recorded run are called, and its events"
+    parser.add_argument("recordings", metavar="NAME=FILE", nargs="*", help=recordings_text)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     parser.add_argument("--until", type=float, default=0.9, help="share of the run that is shown")
     arguments = parser.parse_args()
@@ -306,8 +309,9 @@ def main() -> None:
     asyncio.run(paint_demo(arguments.out))
     for name, watched in WATCHED.items():
         asyncio.run(paint_watched(arguments.out, name, watched))
-    if arguments.events is not None:
-        asyncio.run(paint_recording(arguments.events, arguments.until, arguments.out))
+    for recording in arguments.recordings:
+        name, _, events = recording.partition("=")
+        asyncio.run(paint_recording(name, Path(events), arguments.until, arguments.out))
 
 
 if __name__ == "__main__":

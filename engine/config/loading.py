@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.demonstration_paths import find_beside
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, one_of, own_and_inherited, visible
 from rl_tui.engine.config.flags import flag_of, set_flags, settle_start
 from rl_tui.engine.config.hyperparameters import is_trainer, trainer_names
+from rl_tui.engine.config.imitated_paths import find_beside
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
 from rl_tui.engine.config.origins import FILE, PRESET, Origins, origins_of, with_inherited
 from rl_tui.engine.config.presets import is_preset

@@ -170,6 +170,11 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
         is_one = isinstance(env, str) and not _names_behaviors(env) and config.default_settings is not None
         text += f". {env} has one; choose its name" if is_one else ""
         yield Diagnostic(("behaviors",), text, of_key=True)
+    is_offline = config.default_settings is not None and config.default_settings.hyperparameters.learns_offline
+    is_unnamed = config.env_settings.env is None and config.env_settings.env_path is None
+    if is_unnamed and is_offline and not config.behaviors:
+        text = "must have a key for each behavior, got none: the Unity Editor that would name them is not waited for"
+        yield Diagnostic(("behaviors",), f"{text} where only demonstrations are learned from", of_key=True)
     yield from _too_many_editors(config.env_settings)
     yield from _without_wrappers(config.env_settings)
     known = config.environment_parameters or {}

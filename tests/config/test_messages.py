@@ -570,6 +570,7 @@ env_settings: {env: 'gymnasium:CartPole-v1'}
 """,
             ["5:5: behaviors.A.behavioral_cloning"],
         ),
+        Case("default_settings: {trainer_type: bc, hyperparameters: {demo_path: d}}\n", ["1:1: behaviors"]),
         Case("behaviors: {A: {}}", ["--set behaviors.A.trainer_type"], {"behaviors.A.trainer_type": "poca"}),
         Case("debug: false", ["1:1: behaviors"]),
         Case(

@@ -47,7 +47,7 @@ class Recorded:
         self.reads: list[Int64] = []
 
     def transitions(self, rows: Int64, *, with_next: bool = True) -> Transitions:
-        """The steps in these rows, which nobody learns from with what follows them."""
+        """The steps in these rows, without what follows them, of which no part of the engine learns."""
         assert not with_next
         self.reads.append(rows)
         return Transitions(

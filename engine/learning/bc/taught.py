@@ -41,7 +41,7 @@ class TaughtExamples:
         self._teacher = teacher
 
     def observations(self) -> Iterator[Observations]:
-        """Nothing is known before anyone has acted."""
+        """Nothing is known before the first action."""
         yield from ()
 
     def add(self, block: Trajectories) -> Samples:

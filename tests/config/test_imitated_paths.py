@@ -73,3 +73,13 @@ def test_presets_and_their_copies_have_their_demonstrations_everywhere(name: str
         [path] = behavior.demo_paths.values()
         assert path == str(preset_path(name).with_suffix(".demo"))
         assert Path(path).stat().st_size < 100_000
+
+
+def test_a_teacher_may_be_beside_the_file(file: Path) -> None:
+    file.write_text(
+        "behaviors: {A: {trainer_type: bc, hyperparameters: {teacher: large.onnx}}}\nenv_settings: {env: 'toy:line'}\n"
+    )
+    teachers = [load_config(file).behaviors["A"].hyperparameters.teacher_path]
+    (file.parent / "large.onnx").touch()
+    teachers.append(load_config(file).behaviors["A"].hyperparameters.teacher_path)
+    assert teachers == ["large.onnx", str(file.parent / "large.onnx")]
