@@ -7,6 +7,13 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+if TYPE_CHECKING:
+    Doubles: TypeAlias = array[float]
+    Counts: TypeAlias = array[int]
+else:  # Python 3.11 knows no array[float]; for engine/session/plain.py, with the type code
+    Doubles, Counts = Annotated[array, "d"], Annotated[array, "Q"]
 
 HISTORY_POINTS = 4096  # more than any terminal has columns, so that zooming in shows more
 
@@ -24,13 +31,13 @@ class History:
     can view the arrays without a copy; such a view must be released before the next change.
     """
 
-    steps: array[float] = field(default_factory=_doubles)
-    times: array[float] = field(default_factory=_doubles)
-    low: array[float] = field(default_factory=_doubles)
-    high: array[float] = field(default_factory=_doubles)
-    mean: array[float] = field(default_factory=_doubles)
-    counts: array[int] = field(default_factory=lambda: array("Q"))
-    broken: array[int] = field(default_factory=lambda: array("Q"))
+    steps: Doubles = field(default_factory=_doubles)
+    times: Doubles = field(default_factory=_doubles)
+    low: Doubles = field(default_factory=_doubles)
+    high: Doubles = field(default_factory=_doubles)
+    mean: Doubles = field(default_factory=_doubles)
+    counts: Counts = field(default_factory=lambda: array("Q"))
+    broken: Counts = field(default_factory=lambda: array("Q"))
     stride: int = 1  # values in a full bucket, at least
     filling: int = 0  # values in the newest bucket while it is not full; 0 when it is
 
@@ -58,6 +65,11 @@ class History:
             self.stride = 1  # an empty curve can be fine again
         for column in (self.steps, self.times, self.low, self.high, self.mean, self.counts, self.broken):
             del column[end:]
+
+    def copy(self) -> History:
+        """Another one with the same buckets."""
+        numbers = self.steps[:], self.times[:], self.low[:], self.high[:], self.mean[:]
+        return History(*numbers, self.counts[:], self.broken[:], self.stride, self.filling)
 
     def __len__(self) -> int:
         return len(self.steps)
