@@ -22,7 +22,7 @@ from rl_tui.engine.learning.rewards.base import RewardContext, RewardSignal
 from rl_tui.engine.learning.trainer import Metrics, Trainer, always, make_trainer
 from rl_tui.engine.specs import Ending, State, Trajectories
 from tests.fakes import RandomPolicy
-from tests.learning.cloning.demonstrations import random_demonstrations
+from tests.learning.demonstrations import random_demonstrations
 from tests.learning.rollouts import SPEC, acted
 
 CPU = torch.device("cpu")

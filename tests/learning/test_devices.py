@@ -21,7 +21,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Trainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State
-from tests.learning.cloning.demonstrations import random_demonstrations
+from tests.learning.demonstrations import random_demonstrations
 from tests.learning.golden import IN_TORCH
 from tests.learning.rewards import signals
 from tests.learning.rollouts import Simulation

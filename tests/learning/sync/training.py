@@ -32,7 +32,7 @@ from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
-from tests.learning.cloning.demonstrations import random_demonstrations
+from tests.learning.demonstrations import random_demonstrations
 from tests.learning.rollouts import Simulation
 from tests.learning.sync.signals import SharedSettings
 
