@@ -110,7 +110,7 @@ def few_updates_note(config: RunConfig) -> str | None:
     ]
     if not few or config.checkpoint_settings.inference:
         return None
-    advice = "Update more often (a lower buffer_size, for SAC steps_per_update) or raise max_steps"
+    advice = "Update more often (a lower buffer_size, of SAC and bc steps_per_update) or raise max_steps"
     return f"fewer than {_FEW_UPDATES} updates: {'; '.join(few)}. {advice}"
 
 
@@ -175,6 +175,7 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     if is_unnamed and is_offline and not config.behaviors:
         text = "must have a key for each behavior, got none: the Unity Editor that would name them is not waited for"
         yield Diagnostic(("behaviors",), f"{text} where only demonstrations are learned from", of_key=True)
+    yield from _without_agents(config)
     yield from _too_many_editors(config.env_settings)
     yield from _without_wrappers(config.env_settings)
     known = config.environment_parameters or {}
@@ -196,6 +197,18 @@ def _names_behaviors(env: str) -> bool:
     """Whether behaviors may have names of their own, for which default_settings are enough."""
     kind = kind_of(env)  # none for a factory, of which that is known once it has been called
     return kind is None or not kind.has_one_behavior
+
+
+def _without_agents(config: RunConfig) -> Iterator[Diagnostic]:
+    """Demonstrations in the place of an environment, for behaviors that need one."""
+    for path, environment in _environments(config.env_settings):
+        if (kind := kind_of(environment)) is None or kind.has_agents:
+            continue
+        names = [str(path[-1])] if isinstance(config.env_settings.env, dict) else [*config.behaviors]
+        for name, behavior in ((name, config.behaviors[name]) for name in names):
+            if not behavior.hyperparameters.learns_offline:
+                text = f"must be an environment with agents, from which {visible(name)} learns, got {environment}"
+                yield Diagnostic(path, text)
 
 
 def _without_wrappers(settings: EnvSettings) -> Iterator[Diagnostic]:
@@ -250,7 +263,8 @@ def _unused(config: RunConfig) -> Iterator[Diagnostic]:
     for path, environment in _environments(config.env_settings):
         if (kind := kind_of(environment)) and not kind.has_agents:
             text = "there is no environment to evaluate in: set env"
-            yield Diagnostic(("behaviors", path[-1], "evaluation"), text, of_key=True)
+            names = [str(path[-1])] if isinstance(config.env_settings.env, dict) else [*config.behaviors]
+            yield from (Diagnostic(("behaviors", name, "evaluation"), text, of_key=True) for name in names)
 
 
 def _names_agents(env: str) -> bool:

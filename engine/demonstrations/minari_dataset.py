@@ -18,6 +18,7 @@ from rl_tui.engine.demonstrations.step_columns import StepColumns
 from rl_tui.engine.errors import ConfigError, DemonstrationError, NotSupportedError
 from rl_tui.engine.learning.recorded_episode import Episode, read_episode
 from rl_tui.engine.learning.transitions import Transitions
+from rl_tui.engine.process.installation import command_for_extra
 from rl_tui.engine.sampling.environments.action_space import ActionCodec
 from rl_tui.engine.sampling.environments.observation_space import observation_leaves
 from rl_tui.engine.sampling.environments.space_columns import SpaceColumns
@@ -108,7 +109,7 @@ def open_minari(name: str, behavior: BehaviorSpec | None, keep_bytes: int) -> Mi
     try:
         from minari import load_dataset
     except ImportError as error:
-        text = f"needs the package minari ({error}): pip install 'rl-tui[minari]'"
+        text = f"needs the package minari ({error}): {command_for_extra('minari')}"
         raise DemonstrationError(f"{where}: {text}") from error
     try:
         dataset = load_dataset(name, download=False)

@@ -76,6 +76,9 @@ def check(
     env, is_player = full_name(env), is_of_unity(full_name(env))
     if is_player:
         kwargs = {"seed": seed, "timeout_wait": math.ceil(timeout), **kwargs}
+    if (kind := kind_of(env)) is not None and not kind.has_agents:
+        text = "has no agents to try out. `rl-tui demonstrations info` shows what demonstrations hold"
+        raise ConfigError(f"{env}: {text}")
     source = _source(env, kwargs, wrappers)
     made: list[Environment] = []
 

@@ -14,8 +14,11 @@ from rl_tui.engine.demonstrations.opening import open_demonstrations, require_fo
 from rl_tui.engine.errors import ConfigError, DemonstrationError
 from rl_tui.engine.session.text import counted
 from rl_tui.engine.specs import BehaviorSpec
+from rl_tui.engine.storage.checkpoints import trained_behaviors
+from rl_tui.engine.storage.file_names import MANIFEST
 
 TEACHER: Final = "hyperparameters.teacher"
+ONNX: Final = ".onnx"
 
 
 def require_imitated(config: RunConfig) -> None:
@@ -27,10 +30,22 @@ def require_imitated(config: RunConfig) -> None:
         for key, path in behavior.demo_paths.items():
             with _named(f"behaviors.{name}.{key}"):
                 require_found(path)
-        teacher = behavior.hyperparameters.teacher_path
-        if teacher is not None and not Path(teacher).exists():
-            text = f"{teacher}: no such checkpoint, folder of a run, or ONNX file"
-            raise ConfigError(f"behaviors.{name}.{TEACHER}: {text}")
+        if behavior.hyperparameters.teacher_path is not None:
+            with _named(f"behaviors.{name}.{TEACHER}"):
+                require_teacher(Path(behavior.hyperparameters.teacher_path), config.checkpoint_settings.results_dir)
+
+
+def require_teacher(path: Path, results_dir: str = "") -> None:
+    """There is something at the path that might be a policy. results_dir: where runs are. Raises ConfigError."""
+    is_checkpoint = (path / MANIFEST).is_file() or (path.is_dir() and bool(trained_behaviors(path)))
+    if is_checkpoint or (path.suffix == ONNX and path.is_file()):
+        return
+    must = "must be the folder of a run, a checkpoint in it, or an ONNX file"
+    if not path.exists():
+        run = Path(results_dir) / path
+        hint = f" Did you mean {run}?" if run.is_dir() else ""
+        raise ConfigError(f"{path}: there is no such file or folder; it {must}.{hint}")
+    raise ConfigError(f"{path}: {must}, got {'a folder without checkpoints' if path.is_dir() else 'another file'}")
 
 
 def opened_for(
@@ -52,5 +67,5 @@ def opened_for(
 def _named(key: str) -> Iterator[None]:
     try:
         yield
-    except DemonstrationError as error:
-        raise DemonstrationError(f"{key}: {error}") from error
+    except (ConfigError, DemonstrationError) as error:
+        raise type(error)(f"{key}: {error}") from error

@@ -130,6 +130,9 @@ class Restorer:
         except CheckpointError as error:
             if differences := trained_otherwise(checkpoint, spec, config):
                 text = f"its checkpoint was trained with {differences}. Use these again, or another folder."
+                if "trainer_type" in differences:
+                    text += " A policy alone goes on in any trainer: export it raw (export_policies) and name that file"
+                    text += " in init_path."
                 raise CheckpointError(f"{name}: {text}\n{error}") from error
             raise
         restore()

@@ -571,6 +571,21 @@ env_settings: {env: 'gymnasium:CartPole-v1'}
             ["5:5: behaviors.A.behavioral_cloning"],
         ),
         Case("default_settings: {trainer_type: bc, hyperparameters: {demo_path: d}}\n", ["1:1: behaviors"]),
+        Case(
+            """\
+behaviors: {A: {}}
+env_settings: {env: 'demonstrations:a.demo'}
+""",
+            ["2:21: env_settings.env"],
+        ),
+        Case(
+            """\
+behaviors: {A: {trainer_type: bc, hyperparameters: {teacher: t}}, B: {}}
+env_settings:
+  env: {A: 'demonstrations:a.demo', B: toy:line}
+""",
+            ["3:12: env_settings.env.A"],
+        ),
         Case("behaviors: {A: {}}", ["--set behaviors.A.trainer_type"], {"behaviors.A.trainer_type": "poca"}),
         Case("debug: false", ["1:1: behaviors"]),
         Case(
@@ -663,6 +678,13 @@ behaviors:
 env_settings: {env: "gymnasium:X-v1"}
 """,
             ["4:40: behaviors.A.hyperparameters.validation", "5:5: behaviors.A.normalize_reward"],
+        ),
+        Case(
+            """\
+behaviors: {A: {trainer_type: bc, hyperparameters: {demo_path: d}, evaluation: {}}}
+env_settings: {env: 'demonstrations:d'}
+""",
+            ["1:68: behaviors.A.evaluation"],
         ),
         Case(
             """\

@@ -14,9 +14,11 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.support import find_unsupported, find_unused
 from rl_tui.engine.demonstrations.file_writer import DemonstrationWriter, Episode
 from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
-from rl_tui.engine.errors import NotSupportedError
+from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS
 from rl_tui.engine.learning.bc.trainer import BCTrainer
+from rl_tui.engine.running.environment_check import check
+from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
@@ -220,3 +222,21 @@ def test_it_needs_no_environment(tmp_path: Path) -> None:
     assert run.launch.exit_code == 0
     assert run.of(ProgressReported)[-1].step == 640
     assert run.of(BehaviorStarted)[0].num_agents == 0
+
+
+def test_a_run_without_an_environment_cannot_be_played(tmp_path: Path) -> None:
+    run = run_to_end(offline(tmp_path, env=None))
+    with pytest.raises(ConfigError, match=r"run: it has learned from demonstrations alone, and has no environment"):
+        SavedRun(run.folder).play(EvaluationRequest(episodes=1, seed=1, ways=("greedy",)))
+
+
+def test_demonstrations_in_the_place_of_an_environment_may_be_named(tmp_path: Path) -> None:
+    config = offline(tmp_path, env="demonstrations:a.demo", evaluation={"interval": 320})
+    (line,) = find_unused(config)
+    assert "behaviors.A.evaluation (there is no environment to evaluate in: set env)" in line
+    assert run_to_end(config).launch.exit_code == 0
+
+
+def test_demonstrations_have_no_agents_to_try_out() -> None:
+    with pytest.raises(ConfigError, match=r"demonstrations:a.demo: has no agents to try out"):
+        list(check("demonstrations:a.demo", {}, 1, 10, 1))

@@ -89,15 +89,15 @@ def test_a_run_can_begin_with_demonstrations_and_continue_with_a_teacher(tmp_pat
 def test_a_teacher_that_is_not_there_is_named_before_the_start(tmp_path: Path) -> None:
     config = taught(tmp_path, tmp_path / "none")
     (line,) = refusals(config)
-    assert line.startswith(f"behaviors.A.hyperparameters.teacher: {tmp_path / 'none'}: no such checkpoint")
+    assert line.startswith(f"behaviors.A.hyperparameters.teacher: {tmp_path / 'none'}: there is no such file or folder")
     run = run_to_end(config)
-    assert ending_of(run).startswith(f"behaviors.A.hyperparameters.teacher: {tmp_path / 'none'}: no such checkpoint")
+    assert (run.launch.exit_code, ending_of(run)) == (2, line)
 
 
 def test_a_teacher_of_another_task_is_refused_with_what_differs(tmp_path: Path, teacher: LiveRun) -> None:
     own = {"trainer_type": "bc", "hyperparameters": HYPER | {"teacher": str(teacher.folder)}}
     run = run_to_end(configuration(tmp_path, {"A": behavior(**own)}, env="gymnasium:CartPole-v1"))
-    assert run.launch.exit_code != 0
+    assert run.launch.exit_code == 2
     assert "behaviors.A.hyperparameters.teacher" in ending_of(run)
     assert "was trained with" in ending_of(run)
     assert "(here" in ending_of(run)
@@ -106,8 +106,9 @@ def test_a_teacher_of_another_task_is_refused_with_what_differs(tmp_path: Path, 
 def test_a_file_of_another_task_is_refused(tmp_path: Path, teacher: LiveRun) -> None:
     own = {"trainer_type": "bc", "hyperparameters": HYPER | {"teacher": str(teacher.folder / "A.onnx")}}
     run = run_to_end(configuration(tmp_path, {"A": behavior(**own)}, env="gymnasium:CartPole-v1"))
-    assert run.launch.exit_code != 0
-    assert f"behaviors.A.hyperparameters.teacher: {teacher.folder / 'A.onnx'}" in ending_of(run)
+    assert run.launch.exit_code == 2
+    text = f"{teacher.folder / 'A.onnx'}: acts by other observations: obs_0 [1] (here obs_0 [4])"
+    assert ending_of(run) == f"behaviors.A.hyperparameters.teacher: {text}"
 
 
 def test_a_teacher_with_memory_is_not_supported_yet(tmp_path: Path) -> None:
@@ -124,6 +125,21 @@ def test_a_checkpoint_away_from_its_run_is_refused(tmp_path: Path, teacher: Live
     run = run_to_end(taught(tmp_path, moved))
     assert run.launch.exit_code != 0
     assert "name a checkpoint in its run" in ending_of(run)
+
+
+@pytest.mark.parametrize(
+    ("path", "found"), [("first/results/run/A", "a folder without checkpoints"), ("a.demo", "another file")]
+)
+def test_what_is_no_policy_is_named(tmp_path: Path, teacher: LiveRun, path: str, found: str) -> None:
+    run = run_to_end(taught(tmp_path, tmp_path / path))
+    assert run.launch.exit_code == 2
+    must = "must be the folder of a run, a checkpoint in it, or an ONNX file"
+    assert ending_of(run) == f"behaviors.A.hyperparameters.teacher: {tmp_path / path}: {must}, got {found}"
+
+
+def test_the_id_of_a_run_is_completed(tmp_path: Path, teacher: LiveRun) -> None:
+    config = taught(tmp_path / "first", "run")
+    assert any(line.endswith(f"Did you mean {teacher.folder}?") for line in refusals(config))
 
 
 def test_several_ranks_are_refused(tmp_path: Path) -> None:

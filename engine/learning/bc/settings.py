@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from rl_tui.engine.config.diagnostics import must_be
 from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
-from rl_tui.engine.config.types import Positive, PositiveWhole, WholeFromZero, refusal
+from rl_tui.engine.config.types import PathText, Positive, PositiveWhole, WholeFromZero, refusal
 
 _OF_TEACHERS = ("steps_per_update", "buffer_size", "save_replay_buffer")
 
@@ -21,8 +21,8 @@ class BCSettings(Hyperparameters):
     changeable: ClassVar = ("learning_rate",)
     learns_from_rewards: ClassVar = False
 
-    demo_path: str | None = Field(None, description="A file of demonstrations, or a folder of them.")
-    teacher: str | None = Field(
+    demo_path: PathText | None = Field(None, description="A file of demonstrations, or a folder of them.")
+    teacher: PathText | None = Field(
         None, description="In place of demo_path: a run's folder, a checkpoint or an ONNX file, which labels steps."
     )
     batch_size: PositiveWhole = Field(256, description="Steps of a mini-batch.")

@@ -260,8 +260,9 @@ def test_a_paused_worker_takes_no_step(tmp_path: Path) -> None:
 
 def test_what_each_worker_has_done_adds_up_also_over_a_restart() -> None:
     with started(*PENDULUM, num_copies=4, num_workers=2) as pool:
+        began = time.monotonic()  # before they act
         rounds = Rounds(pool, Needs(400), horizon=50, policies=gaussian)
-        collector, began = rounds.collector, time.monotonic()
+        collector = rounds.collector
         for _ in range(2):
             rounds.until_rows("Pendulum", rounds.num_rows("Pendulum") + 800)
             times, seconds = collector.totals.times, time.monotonic() - began
