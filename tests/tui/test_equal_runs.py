@@ -49,4 +49,5 @@ async def test_two_runs_with_one_seed_have_one_overview(tmp_path: Path, monkeypa
         pictures.append(texts)
     assert "Return · Walker" in pictures[0][1]
     assert re.search("[▁-█]{4}", pictures[0][1]), "there is a trend"
-    assert pictures[0] == pictures[1]
+    pairs = zip(*("".join(texts).splitlines() for texts in pictures), strict=True)
+    assert [(one, other) for one, other in pairs if one != other] == []
