@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from rl_tui.engine.config.run import RunConfig
@@ -19,7 +20,7 @@ from rl_tui.engine.running.writers.timers import Timers, run_metadata
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LogLevel
 from rl_tui.engine.storage.disk import write_atomically
-from rl_tui.engine.storage.event_log import JsonLinesWriter
+from rl_tui.engine.storage.event_log import JsonLinesWriter, last_epoch
 from rl_tui.engine.storage.run_folder import RunFolder
 
 CHECK_SECONDS = 1.0  # between two checks for logs that are full: an environment prints some 100 MB meanwhile
@@ -37,11 +38,14 @@ class RunLogs:
         self._config = config
         self._bus = bus
         self._started_at = started_at
-        self._subscription = bus.subscribe()
         self._closing = threading.Event()
         self._timers = Timers()
         self._is_training = not config.checkpoint_settings.inference
-        self._events = JsonLinesWriter(folder.events if self._is_training else folder.inference, append=True)
+        events = folder.events if self._is_training else folder.inference
+        self._events = JsonLinesWriter(events, append=True)
+        with suppress(OSError, ValueError):  # what cannot be read cannot be joined with what follows
+            bus.epoch = last_epoch(events) + 1
+        self._subscription = bus.subscribe()  # no event of its log has another epoch
         self._has_failed = False
         self._limits = LogLimits(folder.run_logs, partial(bus.log, "warning", "run"))
         self._size_check = Trigger(CHECK_SECONDS, by_clock=True)

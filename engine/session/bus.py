@@ -82,10 +82,11 @@ class EventBus:
     """Numbers and stamps events and copies them into every mailbox. Any thread may publish.
 
     clock: the time of an event published now. keep_whole: where texts are kept that are too long for
-    an event, see `shorten`.
+    an event, see `shorten`. epoch: see Envelope.
     """
 
     keep_whole: Callable[[str], str] | None = None
+    epoch = 0
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -99,9 +100,20 @@ class EventBus:
         event = with_short_texts(event, self.keep_whole)
         with self._lock:
             self._number += 1
-            envelope = Envelope(self._number, self._clock(), event)
-            for subscription in self._subscriptions:
-                subscription.deliver(envelope)
+            self._deliver(Envelope(self._number, self._clock(), event, self.epoch))
+
+    def deliver(self, envelope: Envelope) -> None:
+        """Deliver what was published elsewhere as it is, with its position and time."""
+        with self._lock:
+            self._deliver(envelope)
+
+    def _deliver(self, envelope: Envelope) -> None:
+        for subscription in self._subscriptions:
+            subscription.deliver(envelope)
+
+    def has_published(self, envelope: Envelope) -> bool:
+        """Whether an event of the run's log is of this process, or of a later one."""
+        return 0 < self.epoch <= envelope.epoch
 
     def log(self, level: LogLevel, source: str, message: str) -> None:
         """Publish a LogEmitted."""

@@ -1,7 +1,7 @@
 """Events and commands as JSON lines, one object each.
 
-An event: {"v": 1, "n": number, "t": time, "event": class name, ...fields}; a command: {"v": 1, "command": class name,
-...fields}.
+An event: {"v": 1, "e": epoch, "n": number, "t": time, "event": class name, ...fields}; a command: {"v": 1, "command":
+class name, ...fields}.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _END_OF_TIME = 253_402_300_800  # the year 10000, in Unix seconds: Python's cale
 def encode(envelope: Envelope) -> str:
     """One line of JSON without the newline."""
     event = envelope.event
-    body = {"v": SCHEMA_VERSION, "n": envelope.number, "t": envelope.time, "event": type(event).__name__}
+    place = {"e": envelope.epoch} if envelope.epoch else {}
+    body = {"v": SCHEMA_VERSION, **place, "n": envelope.number, "t": envelope.time, "event": type(event).__name__}
     return json.dumps(body | to_plain(event))
 
 
@@ -30,7 +31,7 @@ def decode(line: str) -> Envelope:
     body = parse(line, "an event")
     try:
         event = from_plain(body, _EVENTS[body["event"]])
-        return Envelope(from_plain(body["n"], int), _time(body["t"]), event)
+        return Envelope(from_plain(body["n"], int), _time(body["t"]), event, from_plain(body.get("e", 0), int))
     except (KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"not a complete event: {line[:80]!r} ({error})") from error
 

@@ -628,11 +628,13 @@ DELTAS: tuple[type, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """An event with its number in the run (from 1, without gaps) and the wall time of its publication."""
+    """An event with the wall time of its publication, and its position in the run: the process that published it, from
+    1 (0 before its log is open), and its number there, from 1 without gaps."""
 
     number: int
     time: float
     event: Event
+    epoch: int = 0
 
 
 def new_id() -> str:

@@ -127,7 +127,7 @@ class RunView:
     exit_code: int | None = None
     started_at: float | None = None
     now: float = 0.0  # wall time of the newest event
-    last_number: int = 0
+    position: tuple[int, int] = (0, 0)  # epoch and number of the newest event, see Envelope
     behaviors: dict[str, BehaviorView] = field(default_factory=dict)  # in order of appearance
     environments: dict[str, EnvironmentView] = field(default_factory=dict)  # of which something was reported
     devices: DevicesSampled | None = None
@@ -146,7 +146,7 @@ class RunView:
     def apply(self, envelope: Envelope) -> None:
         """Fold one event in. Each kind of event has one function below."""
         self.now = max(self.now, envelope.time)
-        self.last_number = envelope.number
+        self.position = envelope.epoch, envelope.number
         if self.started_at is None:
             self.started_at = envelope.time
         event: Any = envelope.event

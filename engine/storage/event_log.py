@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -110,9 +111,9 @@ def read_events(path: Path) -> Iterator[Envelope]:
 def follow_events(path: Path, position: LogPosition | None = None) -> Iterator[Envelope | None]:
     """The events of a file that may still grow, oldest first; None whenever it has no further whole line yet.
 
-    The iterator never ends: after None it can be advanced again later. A resumed run starts its event numbers again;
-    here they continue from the highest before, so that none repeats. Raises ValueError, naming file and line, on a line
-    that is not an event; OSError when the file cannot be read.
+    The iterator never ends: after None it can be advanced again later. A resumed run starts its event numbers again, in
+    another epoch. Raises ValueError, naming file and line, on a line that is not an event; OSError when the file cannot
+    be read.
 
     position: where to start; always just after the event yielded last, so that another reader can start there.
     """
@@ -128,13 +129,36 @@ def follow_events(path: Path, position: LogPosition | None = None) -> Iterator[E
             except ValueError as error:
                 raise ValueError(f"{path}:{at.num_lines + 1}: {error}") from error
             at.num_bytes, at.num_lines = at.num_bytes + len(line), at.num_lines + 1
-            is_delta = isinstance(envelope.event, DELTAS)
-            if envelope.number <= at.last and (not is_delta or envelope.number == 1):
-                at.offset, at.last = at.highest, 0
-            if not is_delta:
-                at.last = envelope.number  # of the newest event of this process that cannot have been held back
-            at.highest = max(at.highest, envelope.number + at.offset)
-            yield Envelope(envelope.number + at.offset, envelope.time, envelope.event)
+            yield _in_its_epoch(envelope, at)
+
+
+def last_epoch(path: Path) -> int:
+    """That of the newest event of a file; 0 without any. Events of earlier versions are counted, which takes longer.
+
+    Raises as `follow_events` does.
+    """
+    if not path.exists():
+        return 0
+    with open(path, "rb", opener=partial(open_regular, follows_links=True)) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        *_, newest, _ = [b"", *file.read().split(b"\n")]  # the last one is torn, or empty
+    try:
+        epoch = decode(newest.decode("utf-8", "replace")).epoch
+    except ValueError:
+        epoch = 0
+    return epoch or max((envelope.epoch for envelope in read_events(path)), default=0)
+
+
+def _in_its_epoch(envelope: Envelope, at: LogPosition) -> Envelope:
+    """The event with the epoch that it was written with, or else with that of its process, counted from 1."""
+    is_delta, number = isinstance(envelope.event, DELTAS), envelope.number
+    if envelope.epoch:
+        at.epoch, at.last = envelope.epoch, 0
+    elif number <= at.last and (not is_delta or number == 1):
+        at.epoch, at.last = at.epoch + 1, 0
+    if not is_delta:
+        at.last = number  # of the newest event of this process that cannot have been held back
+    return envelope if envelope.epoch else replace(envelope, epoch=at.epoch)
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes | None]:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ from rl_tui.engine.session.messages import (
     WorkersSampled,
 )
 from rl_tui.engine.session.view import RunView
-from rl_tui.engine.storage.event_log import JsonLinesWriter, read_events
+from rl_tui.engine.storage.event_log import JsonLinesWriter, last_epoch, read_events
 from tests.deadline import DEADLINE_SECONDS
 
 RUN = RunStarted("a", "results/a", 1, "cpu", False, {})
@@ -45,10 +46,11 @@ def episodes(step: int) -> EpisodesFinished:
     return EpisodesFinished("B", step, 1, 1.0, 1.0, 1.0, 1.0)
 
 
-def written(path: Path, *events, append: bool = False, seconds: float = 1.0) -> list[Envelope]:
-    """Write the events as one process would, `seconds` apart, and return their envelopes."""
+def written(path: Path, *events, append: bool = False, seconds: float = 1.0, epoch: int = 1) -> list[Envelope]:
+    """Write the events as one process would, `seconds` apart, and return their envelopes. epoch: 0 as earlier versions
+    did, the reader counts them."""
     writer = JsonLinesWriter(path, append)
-    envelopes = [Envelope(n, 100.0 + n * seconds, event) for n, event in enumerate(events, start=1)]
+    envelopes = [Envelope(n, 100.0 + n * seconds, event, epoch) for n, event in enumerate(events, start=1)]
     for envelope in envelopes:
         writer.write(envelope)
     writer.close()
@@ -86,13 +88,30 @@ def test_a_new_run_empties_the_file(tmp_path):
     assert [envelope.event for envelope in read_events(path)] == [RUN]
 
 
-def test_numbers_go_on_when_a_run_is_resumed(tmp_path):
+@pytest.mark.parametrize("epochs", [(0, 0, 0), (0, 0, 3), (1, 2, 3), (2, 4, 7), (0, 5, 6)])
+def test_each_process_is_an_epoch(tmp_path, epochs):
+    """In logs of earlier versions (0) they are counted."""
     path = tmp_path / "events.jsonl"
     resumed = RunStarted("a", "results/a", 1, "cpu", True, {})
-    written(path, RUN, log(1), log(2))
-    written(path, resumed, log(3), append=True)
-    written(path, log("before"), resumed, progress(1), append=True)
-    assert [envelope.number for envelope in read_events(path)] == [1, 2, 3, 4, 5, 6, 7, 8]
+    written(path, RUN, log(1), log(2), epoch=epochs[0])
+    written(path, resumed, log(3), append=True, epoch=epochs[1])
+    written(path, log("before"), resumed, progress(1), append=True, epoch=epochs[2])
+    found = [own or counted for own, counted in zip(epochs, (1, 2, 3), strict=True)]
+    expected = [
+        (epoch, number) for epoch, count in zip(found, (3, 2, 3), strict=True) for number in range(1, count + 1)
+    ]
+    assert [(envelope.epoch, envelope.number) for envelope in read_events(path)] == expected
+    assert last_epoch(path) == found[2]
+    with path.open("ab") as file:
+        file.write(b'{"v": 1, "e": 99, "n": ')
+    assert last_epoch(path) == found[2], "a torn line does not count"
+
+
+def test_a_log_without_events_has_no_epoch(tmp_path):
+    path = tmp_path / "events.jsonl"
+    assert last_epoch(path) == 0
+    path.touch()
+    assert last_epoch(path) == 0
 
 
 @given(st.integers(1, 300))
@@ -116,8 +135,8 @@ def test_any_torn_tail_is_cut_off(tmp_path, tail):
     with path.open("ab") as file:
         file.write(tail)
     assert len(list(read_events(path))) == 2
-    written(path, log(2), append=True)
-    assert [e.number for e in read_events(path)] == [1, 2, 3]
+    written(path, log(2), append=True, epoch=2)
+    assert [(e.epoch, e.number) for e in read_events(path)] == [(1, 1), (1, 2), (2, 1)]
 
 
 def test_a_bad_line_elsewhere_is_named(tmp_path):
@@ -231,4 +250,5 @@ while True:
                 assert time.monotonic() < deadline
             os.kill(process.pid, signal.SIGKILL)
         numbers = [envelope.number for envelope in read_events(path)]
-        assert numbers == list(range(1, len(numbers) + 1))
+        starts = [*(at for at, number in enumerate(numbers) if number == 1), len(numbers)]
+        assert all(numbers[one:other] == list(range(1, other - one + 1)) for one, other in pairwise(starts))

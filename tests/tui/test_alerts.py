@@ -75,7 +75,7 @@ HOSTILE = "[red]x[/] \x1b]0;gone\x07\x1b[2J$(id) \u202eevil"
 def test_news_say_who_what_and_what_is_left(event: Event, news: Alert | None) -> None:
     view = scenes.healthy(1).view()
     if isinstance(event, BehaviorStateChanged):
-        view.apply(Envelope(view.last_number + 1, view.now, event))
+        view.apply(Envelope(view.position[1] + 1, view.now, event))
     assert alert_for(event, view) == news
 
 

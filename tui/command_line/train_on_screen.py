@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,8 @@ def train_on_screen(arguments: TrainArguments) -> int:
         require_startable(config)
         is_debug = config.debug
         past = earlier_events(config, runs)
+        if past is not None:  # the run appends its own to the same file
+            past = takewhile(lambda envelope: not bus.has_published(envelope), past)
         prefill(view, config)
         launch.attend(not arguments.options.is_readonly)
         if choice.note:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import time
 from collections.abc import Iterator
 
 from rl_tui.engine.errors import RlTuiError
@@ -18,10 +17,8 @@ class RunHistory:
     """Used in the app's loop; reads in another thread. problem: why not all could be read, "" if it was."""
 
     def __init__(self, events: Iterator[Envelope]) -> None:
-        """events: of the run's file, to which the run appends meanwhile; only those before now are read."""
         self.problem = ""
         self._events = events
-        self._end = time.time()
         self._is_closed = False
 
     async def load_into(self, view: RunView) -> None:
@@ -39,7 +36,7 @@ class RunHistory:
         view = RunView()
         try:
             for envelope in in_chunks(self._events):
-                if envelope.time >= self._end or self._is_closed:
+                if self._is_closed:
                     break
                 view.apply(envelope)
         except RlTuiError as error:

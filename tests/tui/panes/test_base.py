@@ -110,7 +110,7 @@ async def test_figures_stand_still_between_two_beats() -> None:
 
 def happen(view: RunView, event: Event, after: float = 0.0) -> None:
     """The view learns of it, `after` seconds after the newest before."""
-    view.apply(Envelope(view.last_number + 1, view.now + after, event))
+    view.apply(Envelope(view.position[1] + 1, view.now + after, event))
 
 
 def without_escapes(text: str) -> str:

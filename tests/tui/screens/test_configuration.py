@@ -308,7 +308,7 @@ SOURCES = {
 def with_sources(view: RunView) -> RunView:
     """The same run, which began with these sources."""
     assert view.run is not None
-    view.apply(Envelope(view.last_number + 1, view.now, replace(view.run, sources=SOURCES)))
+    view.apply(Envelope(view.position[1] + 1, view.now, replace(view.run, sources=SOURCES)))
     return view
 
 

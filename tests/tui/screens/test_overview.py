@@ -165,7 +165,7 @@ async def test_state_change_shows_before_the_next_beat() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         app.tick()
-        view.apply(scenes.Envelope(view.last_number + 1, view.now, BehaviorStateChanged("Crawler", "paused")))
+        view.apply(scenes.Envelope(view.position[1] + 1, view.now, BehaviorStateChanged("Crawler", "paused")))
         app.tick()
         assert "‖ paused" in await settled_text(pilot)
 

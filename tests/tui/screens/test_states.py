@@ -162,7 +162,7 @@ async def test_behavior_that_has_not_appeared_is_absent_and_gets_its_row_when_it
     text = await drawn(view, (120, 40), keys=("down", "down"))
     assert re.search(r"3 Late .* absent", text)
     assert "not in the environment yet" in text
-    number = view.last_number
+    number = view.position[1]
     view.apply(Envelope(number + 1, view.now, BehaviorStarted("Late", "ppo", "world:World", 0, 1000, 4, 500, False)))
     view.apply(Envelope(number + 2, view.now, BehaviorStateChanged("Late", "training")))
     view.apply(Envelope(number + 3, view.now, ProgressReported("Late", 8, 8, 99, 1)))
