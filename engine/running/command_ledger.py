@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.command_desk import Outcome
 from rl_tui.engine.session.messages import Command, CommandFinished
 
 OVER = "the run is over"
-Outcome: TypeAlias = tuple[bool, str]  # whether the request is fulfilled, and a message
 Report: TypeAlias = Callable[[str, str, bool, str], None]  # command id, behavior, whether its part is done, a message
 
 

@@ -8,10 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.running.command_ledger import CommandLedger, Outcome
+from rl_tui.engine.running.command_ledger import CommandLedger
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.supervisor import Supervisor
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.command_desk import Outcome
 from rl_tui.engine.session.messages import (
     AddNote,
     Command,

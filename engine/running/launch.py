@@ -14,7 +14,8 @@ from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.threads import UiPriority, spawn
 from rl_tui.engine.running.watching.service import WatchService
 from rl_tui.engine.session.bus import EventBus, Subscription
-from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished, RunStateChanged, Stop
+from rl_tui.engine.session.command_desk import asked
+from rl_tui.engine.session.messages import Command, CommandFinished, RunStateChanged, Stop
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
@@ -58,7 +59,7 @@ class Launch:
 
     def send(self, command: Command) -> None:
         """Publish and queue the command; refused when the run is over or too many are waiting."""
-        self._bus.publish(CommandAsked(command.id, type(command).__name__, getattr(command, "behavior", None)))
+        self._bus.publish(asked(command))
         if self._ended.is_set():
             self._bus.publish(CommandFinished(command.id, False, OVER))
             return

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from rl_tui.engine.session.bus import EventBus, Subscription
-from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished
+from rl_tui.engine.session.command_desk import CommandDesk
+from rl_tui.engine.session.messages import Command
 from rl_tui.engine.session.view import RunView
 
 NO_RUN = "there is no run on this screen"
@@ -16,11 +17,11 @@ class NoRun:
 
     def __init__(self) -> None:
         self._bus = EventBus(time.time)
+        self._desk = CommandDesk(self._bus, lambda _: (False, NO_RUN))
 
     def send(self, command: Command) -> None:
         """Refused."""
-        self._bus.publish(CommandAsked(command.id, type(command).__name__, getattr(command, "behavior", None)))
-        self._bus.publish(CommandFinished(command.id, False, NO_RUN))
+        self._desk.send(command)
 
     def subscribe(self) -> Subscription:
         """A mailbox that stays empty."""

@@ -11,11 +11,10 @@ from collections.abc import Callable
 
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.command_desk import CommandDesk, Outcome
 from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import (
     Command,
-    CommandAsked,
-    CommandFinished,
     Envelope,
     LogEmitted,
     LogLevel,
@@ -62,6 +61,7 @@ class Playback:
         process: Callable[[], str] = lambda: "",
     ) -> None:
         self.bus = EventBus(self.clock)
+        self._desk = CommandDesk(self.bus, self._answer)
         self._index = RecordingIndex(open_events)
         self._seeks: queue.SimpleQueue[Seek] = queue.SimpleQueue()
         self._seek: Seek | None = None  # the requested one, until the recording is there
@@ -103,11 +103,7 @@ class Playback:
 
     def send(self, command: Command) -> None:
         """A stop ends the replay; anything else is refused."""
-        self.bus.publish(CommandAsked(command.id, type(command).__name__, getattr(command, "behavior", None)))
-        is_stop = isinstance(command, Stop)
-        if is_stop:
-            self._stopped.set()
-        self.bus.publish(CommandFinished(command.id, is_stop, "stopped" if is_stop else REFUSAL))
+        self._desk.send(command)
 
     def wait(self, timeout: float) -> bool:
         """Always true: there is nothing to wait for."""
@@ -170,6 +166,12 @@ class Playback:
         """The thread has ended with `error`, an internal error."""
         self._has_ended = True
         self.bus.publish(LogEmitted("error", "replay", f"{type(error).__name__}: {error}"))
+
+    def _answer(self, command: Command) -> Outcome:
+        if not isinstance(command, Stop):
+            return False, REFUSAL
+        self._stopped.set()
+        return True, "stopped"
 
     def _has_sought(self) -> bool:
         """Whether a seek was done or is pending."""
