@@ -63,7 +63,7 @@ AT_EVERY_SIZE = ("grid", "runs", "comparison")
 THEMES = ("rl-light", "high-contrast")
 NOW = 1_795_000_000.0  # when the demo is shown: the same pictures every time
 RESIZED_SECONDS = 1.0  # within which a frame of the new size has come
-WARNED_SECONDS = 30.0  # until the demo's first warning has come
+WARNED_SECONDS = 30  # until the demo's second warning has come
 CELL_WIDTH, CELL_HEIGHT, FONT_SIZE, MARGIN = 10, 20, 16, 12
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono{}.ttf"
 FOREGROUND, BACKGROUND = (198, 198, 198), (18, 18, 18)
@@ -134,16 +134,15 @@ def replay(events: Path, until: float) -> RunView:
     return view
 
 
-def demo() -> tuple[DemoSession, RunView]:
+def demo() -> DemoSession:
     """The demo as it stands half a minute after its start."""
-    session, view = DemoSession(speed=10.0, now=lambda: NOW), RunView()
+    session = DemoSession(speed=10.0, now=lambda: NOW)
     mail = session.subscribe()
-    session.begin()
-    for _ in range(int(WARNED_SECONDS * 5)):
-        session.advance(0.2)
+    for _ in range(WARNED_SECONDS):
+        session.playback.advance(1.0)
     for envelope in mail.drain():
-        view.apply(envelope)
-    return session, view
+        session.view.apply(envelope)
+    return session
 
 
 async def picture(
@@ -236,15 +235,18 @@ def _paint_strokes(draw: ImageDraw.ImageDraw, arms: int, x: int, y: int, front: 
 async def paint_demo(folder: Path) -> None:
     """The overview at every size, and every other screen once."""
     for size in SIZES:
-        session, view = demo()
-        await picture(folder / f"demo-overview-{name_of(size)}.png", session, view, size, runs=session.runs())
+        await paint_page(folder / f"demo-overview-{name_of(size)}.png", size)
     for page, keys in PAGES.items():
         for size in SIZES if page in AT_EVERY_SIZE else (USUAL,):
-            session, view = demo()
-            await picture(folder / f"demo-{page}-{name_of(size)}.png", session, view, size, keys, runs=session.runs())
+            await paint_page(folder / f"demo-{page}-{name_of(size)}.png", size, keys)
     for theme in THEMES:
-        session, view = demo()
-        await picture(folder / f"demo-{theme}-{name_of(USUAL)}.png", session, view, USUAL, theme=theme)
+        await paint_page(folder / f"demo-{theme}-{name_of(USUAL)}.png", USUAL, theme=theme)
+
+
+async def paint_page(path: Path, size: tuple[int, int], keys: Sequence[str] = (), theme: str | None = None) -> None:
+    """What the demo shows after some keys."""
+    session = demo()
+    await picture(path, session, session.view, size, keys, runs=session.recordings, theme=theme)
 
 
 async def paint_watched(folder: Path, name: str, watched: Watched) -> None:

@@ -156,7 +156,7 @@ def test_flags_of_the_screen_are_named_where_there_is_none() -> None:
         (["--version"], "rl-tui 0.1.0\n"),
         (["--help"], "rl-tui presets"),
         (["--help"], "rl-tui demo"),
-        (["demo", "--help"], "--behaviors"),
+        (["demo", "--help"], "--speed"),
         (["replay", "--help"], "--results-dir"),
         (["ls", "--help"], "--json"),
         (["plugins", "--help"], "--json"),

@@ -173,7 +173,6 @@ def test_only_the_registry_names_plug_ins() -> None:
         "engine/config/environment_name.py": {"gymnasium", "unity", "demonstrations"},
         "tui/command_line/commands.py": {"demonstrations"},  # the subcommand
         "tui/command_line/configuration.py": {"ppo"},  # what trains where neither a file nor a flag says it
-        "tui/demo/script.py": {"ppo", "sac"},  # the cast
         "tui/panes/detail.py": {"extrinsic"},  # the short form of a metric
     }
     kinds = ("trainers", "reward_signals", "encoders", "environments")

@@ -21,6 +21,7 @@ FOLDERS = ("engine", "tui", "config", "src", "docs", "tools")
 FILES = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "constraints.txt", ".gitignore")
 LINKS = {"engine": "engine", "tui": "tui", "presets": "config"}  # in src/rl_tui, and the folder that each leads to
 GENERATED = "engine/sampling/environments/unity/unity_messages_pb2.py"
+RECORDING = "tui/demo/recorded/demo.jsonl.gz"
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +70,7 @@ def test_wheels_of_a_checkout_a_source_distribution_and_an_archive_hold_the_same
     checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = sorted(package_of(checkout))
-    assert f"rl_tui/{GENERATED}" in expected
+    assert {f"rl_tui/{GENERATED}", f"rl_tui/{RECORDING}"} <= {*expected}
     of_checkout = wheel_of(checkout, monkeypatch)
     assert [name for name in of_checkout if ".dist-info/" not in name] == expected
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 FIRST_WORDS = """\
 rl-tui trains game and robot agents, with a live screen in this terminal.
 
-  rl-tui demo             try the screen on a made-up run, without training
+  rl-tui demo             try the screen on a recorded run, without training
   rl-tui presets          list configurations that are ready to train
   rl-tui ppo/CartPole     train one of them
   rl-tui CONFIG           train your own configuration, e.g. my.yaml

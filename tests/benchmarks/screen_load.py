@@ -9,7 +9,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -18,21 +18,34 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import psutil
 
-from rl_tui.engine.session.messages import Envelope, EpisodesFinished, MetricsReported
+from rl_tui.engine.session.messages import (
+    BehaviorStarted,
+    BehaviorStateChanged,
+    Envelope,
+    EpisodesFinished,
+    Event,
+    MetricsReported,
+    ProgressReported,
+    RunStarted,
+    RunStateChanged,
+)
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.charts.curve import plain_curve
 from rl_tui.tui.charts.drawing import ChartStyle, draw
 from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.charts.window import Viewport
-from rl_tui.tui.demo.session import DemoSession
 from rl_tui.tui.drawing.glyphs import UNICODE
 from tests.benchmarks.processes import PYTHON, ROOT, run_python
 from tests.benchmarks.tables import row, table
+from tests.fakes import FakeSession
 from tests.pseudo_terminal import PseudoTerminal
 
 BEHAVIORS, HOURS = 12, 24.0
+REPORT_SECONDS, HISTORY_SECONDS = 0.2, 60.0  # from one report of each behavior to the next, now and in the past
+STEPS_PER_SECOND, STEPS_PER_SUMMARY = 1000, 20_000
 SIZES = ((120, 40), (200, 60))
+TAGS = [f"Metric/{index}" for index in range(20)]
 TICK_SECONDS, QUICK_TICK_SECONDS = 20.0, 3.0
 EVENTS = 50_000  # of each behavior, and a tenth as many summaries: the curves are full at 4096 points
 MARK_TICK_MS, MARK_CHART_MS, MARK_GROWTH_MIB = 10.0, 2.0, 1.0
@@ -72,13 +85,16 @@ def ticks_at(size: tuple[int, int], seconds: float) -> list[float]:
 
 
 def run_app(report: Path, seconds: float) -> None:
-    """The demo's screen in this terminal for that long; what each tick took is left in `report`."""
-    session = DemoSession(behaviors=BEHAVIORS, hours=HOURS)
-    view, mail = RunView(), session.subscribe()
-    session.begin()
-    for envelope in mail.drain():
-        view.apply(envelope)
-    app = TrainerApp(session, view, subscription=mail, clock=session.clock)
+    """The screen of a busy run in this terminal for that long; what each tick took is left in `report`."""
+    session, view = FakeSession(), RunView()
+    mail = session.subscribe()
+    began = time.time() - HOURS * 3600
+    for event in beginning():
+        view.apply(Envelope(1, began, event))
+    for number in range(1, round(HOURS * 3600 / HISTORY_SECONDS)):
+        for event in reports(number * HISTORY_SECONDS, HISTORY_SECONDS):
+            view.apply(Envelope(1, began + number * HISTORY_SECONDS, event))
+    app = TrainerApp(session, view, subscription=mail)
     gc.freeze()  # as a run does once it is built
     took: list[float] = []
     follow = app._follow
@@ -89,16 +105,44 @@ def run_app(report: Path, seconds: float) -> None:
         took.append(1000 * (time.thread_time() - start))
 
     app._follow = timed_follow  # type: ignore[method-assign]  # measured where it is called
-    threading.Thread(target=session.main, daemon=True).start()
+    threading.Thread(target=lambda: report_for_ever(session, began), daemon=True).start()
     threading.Timer(seconds, lambda: app.call_from_thread(app.exit)).start()
     app.run()
     report.write_text(json.dumps(took))
 
 
+def beginning() -> Iterator[Event]:
+    """The run and its behaviors train."""
+    yield RunStarted("busy", "results/busy", 1, "cpu", False, {})
+    yield RunStateChanged("training")
+    for index in range(BEHAVIORS):
+        yield BehaviorStarted(f"Behavior {index}", "ppo", "gymnasium:Busy-v1", 0, 10**9, 8, 9347, True)
+        yield BehaviorStateChanged(f"Behavior {index}", "training")
+
+
+def reports(elapsed: float, since: float) -> Iterator[Event]:
+    """What each behavior reports that long after the start, and that long after its last report."""
+    step = round(elapsed * STEPS_PER_SECOND)
+    for index in range(BEHAVIORS):
+        name, value = f"Behavior {index}", random.gauss(100 * (1 - 2 ** (-elapsed / 20_000)), 5)
+        yield ProgressReported(name, step, step, STEPS_PER_SECOND, step // 2048)
+        yield EpisodesFinished(name, step, 4, value, value - 9, value + 9, 200.0)
+        if step // STEPS_PER_SUMMARY > (step - since * STEPS_PER_SECOND) // STEPS_PER_SUMMARY:
+            metrics = {tag: value * random.uniform(0.9, 1.1) for tag in TAGS}
+            yield MetricsReported(name, step, elapsed, metrics, value, 5.0, None, True)
+
+
+def report_for_ever(session: FakeSession, began: float) -> None:
+    """The run continues."""
+    while True:
+        time.sleep(REPORT_SECONDS)
+        for event in reports(time.time() - began, REPORT_SECONDS):
+            session.bus.publish(event)
+
+
 def fold(num_events: int) -> float:
     """MiB that a view holds after so many events of each behavior."""
     chance, view = random.Random(1), RunView()
-    tags = [f"Metric/{index}" for index in range(20)]
     process = psutil.Process()
     before = process.memory_info().rss
     for number in range(num_events):
@@ -106,7 +150,7 @@ def fold(num_events: int) -> float:
             name, value = f"Behavior {index}", chance.random()
             view.apply(Envelope(number, number / 10, EpisodesFinished(name, number, 4, value, value, value, 100.0)))
             if number % 10 == 0:
-                metrics = dict.fromkeys(tags, value)
+                metrics = dict.fromkeys(TAGS, value)
                 published = MetricsReported(name, number, number / 10, metrics, value, 0.1, None, True)
                 view.apply(Envelope(number, number / 10, published))
     return (process.memory_info().rss - before) / 2**20

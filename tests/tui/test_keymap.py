@@ -9,8 +9,8 @@ import pytest
 
 from rl_tui.engine.session.messages import HyperparameterChanged, HyperparametersReported, ParametersReported
 from rl_tui.engine.session.view import RunView
+from rl_tui.engine.storage.archive import Archive
 from rl_tui.tui.app import TrainerApp
-from rl_tui.tui.demo.runs import DemoRuns
 from rl_tui.tui.keys.keymap import KEYMAP, STYLES, Key, Keymap, Place, bindings
 from rl_tui.tui.panes.list import ListPane
 from rl_tui.tui.runs.seeking import Seek
@@ -20,6 +20,7 @@ from rl_tui.tui.screens.help import blocks, title
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven
+from tests.tui.recorded import some_runs
 
 ON_A_REAL_TERMINAL = {"suspend"}  # tests/tui/test_suspend.py presses it
 PLACES = list(dict.fromkeys(place for key in KEYMAP for place in key.places))
@@ -101,13 +102,11 @@ def busy() -> scenes.Story:
 STORY = busy()
 
 
-def driven(place: Place) -> Driven:
+def driven(place: Place, results: Path) -> Driven:
     """The screen on which the keys of that place are tried."""
-    view = STORY.view()
-    runs = DemoRuns(view.now, lambda: STORY.published, "torch_settings:\n  device: cuda\n", "walker-ppo")
     opened = OPENED[place][0] if place in OPENED else place if place in SCREENS else ""
     player = Recorder() if place == "replay" else None
-    return Driven(view, (120, 40), opened=opened, runs=runs, player=player)
+    return Driven(STORY.view(), (120, 40), opened=opened, runs=Archive(results), player=player)
 
 
 async def lead_to(place: Place, screen: Driven) -> None:
@@ -147,10 +146,11 @@ async def test_every_key_does_something_or_says_why_not_and_a_screen_has_a_botto
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where a screenshot goes
+    some_runs(tmp_path / "results")
     keys = [key for key in Keymap().of(place) if key.id not in ON_A_REAL_TERMINAL]
     is_new = True
     while keys or is_new:
-        async with driven(place) as screen:
+        async with driven(place, tmp_path / "results") as screen:
             if is_new and (place == "overview" or place in SCREENS):
                 check_that_bottom_line_holds_only_keys_that_are_bound(screen.screen)
                 check_that_lists_have_a_topic(screen.screen)
@@ -188,12 +188,12 @@ def check_that_actions_exist(place: Place, screen: Driven) -> None:
         assert any(hasattr(owner, f"action_{name}") for owner in owners), key.id
 
 
-async def test_bottom_line_begins_with_the_keys_of_the_screen_itself() -> None:
-    async with driven("checkpoints") as screen:
+async def test_bottom_line_begins_with_the_keys_of_the_screen_itself(tmp_path: Path) -> None:
+    async with driven("checkpoints", tmp_path) as screen:
         words = (await screen.text()).splitlines()[-1]
         assert words.startswith(" q quit  ? help  esc back  R roll back  enter details ")
         assert words.index("copy") < words.index("pause")
-    async with driven("overview") as screen:
+    async with driven("overview", tmp_path) as screen:
         words = (await screen.text()).splitlines()[-1]
         assert words.startswith(" q quit  ? help  p pause  c checkpoint  e export  enter open ")
         assert "esc" not in words

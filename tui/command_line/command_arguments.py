@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from rl_tui.engine.config.diagnostics import must_be
 from rl_tui.tui.command_line.flag_parser import FlagParser, parse
 from rl_tui.tui.command_line.train_arguments import ScreenOptions, add_screen_flags, number, screen_options
-from rl_tui.tui.demo.script import HOURS
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.wrappers import Wrapper  # imports pydantic, which takes long
@@ -86,9 +85,6 @@ class DemoArguments:
     """`rl-tui demo`."""
 
     speed: float
-    seed: int
-    behaviors: int
-    hours: float
     options: ScreenOptions
 
 
@@ -205,25 +201,17 @@ def parse_upgrade(words: Sequence[str]) -> UpgradeArguments:
 
 
 def parse_demo(words: Sequence[str]) -> DemoArguments:
-    """Every number is in a range that the demo can show."""
+    """Raises SystemExit for --help and errors (code 2), as the others do."""
     parser = FlagParser(
         "rl-tui demo",
-        description="Try every key on a made-up run. Nothing is trained, and nothing is written to disk.",
+        description="Try every key on a recorded run. Nothing is trained, and nothing is written to disk.",
         argument_default=argparse.SUPPRESS,
     )
     speed = number("a number from 0 to 100000", float, 0, 100_000)
     parser.add_argument("--speed", type=speed, default=10.0, metavar="X", help=f"{SPEED_TEXT} (default 10)")
-    seed = number("a whole number", int)
-    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="seed of the made-up run (default 1)")
-    behaviors = number("a whole number from 1 to 12", int, 1, 12)
-    behaviors_text = "number of behaviors, 1 to 12 (default 3)"
-    parser.add_argument("--behaviors", type=behaviors, default=3, metavar="N", help=behaviors_text)
-    hours = number("a number from 0 to 24", float, 0, 24)
-    hours_text = f"hours trained so far, 0 to 24 (default {HOURS})"
-    parser.add_argument("--hours", type=hours, default=HOURS, metavar="H", help=hours_text)
     add_screen_flags(parser)
     typed = parse(parser, words)
-    return DemoArguments(typed.speed, typed.seed, typed.behaviors, typed.hours, screen_options(vars(typed)))
+    return DemoArguments(typed.speed, screen_options(vars(typed)))
 
 
 def parse_replay(words: Sequence[str]) -> ReplayArguments:

@@ -232,35 +232,28 @@ def list_runs(arguments: command_arguments.ListArguments) -> int:
 
 
 def demo(arguments: command_arguments.DemoArguments) -> int:
-    """A made-up run was shown; returns the exit code that a real one would have."""
+    """A recorded run was shown as if it trained; returns the exit code that it would have."""
     require_screen("demo")
     from rl_tui.engine.running.threads import spawn
-    from rl_tui.engine.session.view import RunView
     from rl_tui.engine.session.watching import Unwatchable
     from rl_tui.tui.command_line.run_screen import ScreenSubject
     from rl_tui.tui.demo.session import DemoSession
 
-    session = DemoSession(
-        speed=arguments.speed, seed=arguments.seed, behaviors=arguments.behaviors, hours=arguments.hours
-    )
-    view, mail = RunView(), session.subscribe()
-    session.begin()
-    for envelope in mail.drain():  # before the first picture, so that it shows hours of curves
-        view.apply(envelope)
+    session = DemoSession(arguments.speed)
 
     def start() -> None:
-        spawn("demo", session.main, session.bus, session.crashed)
+        spawn("demo", session.playback.main, session.bus, session.playback.crashed)
 
     subject = ScreenSubject(
         session,
         start,
         "demo",
-        view,
-        mail,
-        clock=lambda: view.now,
-        runs=session.runs(),
-        notes=lambda: (f"demo {arguments.speed:g}x",),
-        watching=Unwatchable("the demo's policies are made up; those of `rl-tui ppo/CartPole` can be watched"),
+        session.view,
+        session.subscribe(),
+        clock=session.clock,
+        runs=session.recordings,
+        notes=session.notes,
+        watching=Unwatchable("a recording has no policies; those of `rl-tui ppo/CartPole` can be watched"),
         saves_preferences=False,
         is_made_up=True,
     )

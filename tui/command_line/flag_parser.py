@@ -27,6 +27,11 @@ _REMOVED = {  # from its migration notes, up to release 0.16
     "--slow": "--time-scale 1 is real time",
     "--docker-target-name": "--results-dir names the folder of the results",
 }
+_REMOVED_OF_DEMO = {
+    "--behaviors": "The demo is a recording of three behaviors: leave the flag out",
+    "--hours": "The demo is a recording and begins after 1.7 hours: leave the flag out",
+    "--seed": "The demo is a recording, the same every time: leave the flag out",
+}
 
 
 class FlagParser(argparse.ArgumentParser):
@@ -69,7 +74,7 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Nam
 def _explain(words: Sequence[str], flags: Iterable[str], command: str) -> str:
     """One line for every unknown flag among the words. flags: those that the command has."""
     known = list(flags)
-    removed = _REMOVED if command == "rl-tui" else {}
+    removed = {"rl-tui": _REMOVED, "rl-tui demo": _REMOVED_OF_DEMO}.get(command, {})
     unknown = [word.partition("=")[0] for word in words if word.startswith("--")]
     if not unknown:
         return f"unexpected arguments: {' '.join(map(visible, words))}"

@@ -24,7 +24,7 @@ Train the agents of a YAML file, with a live screen in this terminal.
 commands:
   rl-tui [CONFIG] [flags]  train; CONFIG: a file or a preset like ppo/CartPole;
                            it may be left out with --env
-  rl-tui demo              try the screen on a made-up run; nothing is written
+  rl-tui demo              try the screen on a recorded run; nothing is written
   rl-tui replay RUN        play a recorded run, at any speed
   rl-tui evaluate RUN      run a trained policy, and print its returns
   rl-tui demonstrations    show what .demo files hold, or record new ones

@@ -1,137 +1,168 @@
-"""A Session over a made-up run: its story goes on in a thread, or by hand."""
+"""A Session over a recorded run that behaves as a run does: what can be shown of a command is shown."""
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
-from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 
-from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.behavior_view import BehaviorView
+from rl_tui.engine.session.bus import Subscription
+from rl_tui.engine.session.command_desk import CommandDesk, Outcome
+from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import (
+    AddNote,
+    BehaviorRolledBack,
+    BehaviorStateChanged,
+    CheckpointSaved,
     Command,
-    CommandAsked,
-    CommandFinished,
-    DevicesSampled,
     Envelope,
-    Event,
-    ParametersReported,
+    ExportPolicy,
+    HyperparameterChanged,
+    LessonChanged,
+    NoteAdded,
+    Pause,
+    PolicyExported,
+    Resume,
+    RollBack,
     RunStateChanged,
+    SaveCheckpoint,
+    SetHyperparameter,
+    SetLesson,
     Stop,
-    TimeSplit,
-    WorkersSampled,
 )
-from rl_tui.tui.demo.runs import DemoRuns
-from rl_tui.tui.demo.script import HOURS, cast, configuration
-from rl_tui.tui.demo.story import Story
+from rl_tui.engine.session.states import ENDS, BehaviorState
+from rl_tui.tui.demo.recordings import SHOWN, Recordings
+from rl_tui.tui.runs.playback import Playback
 
-RUN_ID = "demo"
-MAIL = 1_000_000  # events; a whole day of twelve behaviors comes at once
-KEPT = 200_000  # events that its list of runs knows of this one
-BEAT_SECONDS = 0.2  # from one look at the time to the next
-LONGEST_BEAT_SECONDS = 1.0  # the rest of a longer one is lost: the process was suspended
+SHOWN_ONLY = "recorded: shown, not carried out"
+NOT_WRITTEN = "recorded, not written"
 
 
 class DemoSession:
-    """Any thread may send, subscribe and wait. Either `main` is the main of a thread of its own, or its owner calls
-    `advance`; then everything happens in there.
+    """Owns the recordings, the playback and the view that its screen shows, which begins with hours of the past.
 
-    The story has come as far as `now` once `begin` has played `hours` of past, and then runs `speed` times as fast as
-    the clock.
+    `send` belongs to the thread of the view, the playback to another, as for a replay. now: in Unix seconds.
     """
 
-    def __init__(
-        self,
-        *,
-        speed: float = 1.0,
-        seed: int = 1,
-        behaviors: int = 3,
-        hours: float = HOURS,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        self.bus = EventBus(self.clock)
-        self.story = Story(self._publish, now() - hours * 3600, cast(behaviors, hours), seed, RUN_ID)
-        self._speed, self._hours, self._seed = speed, hours, seed
-        self._kept: deque[Envelope] = deque(maxlen=KEPT)
-        self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
-        self._ended = threading.Event()
+    def __init__(self, speed: float, now: Callable[[], float] = time.time) -> None:
+        self.recordings = Recordings(now(), self.clock)
+        past = self.recordings.past()
+        self.view = past.view
+        self.exit_code = 0
+        self._speed = speed
+        self._paused: set[str] = set()  # behaviors, by the user
+        self.playback = Playback(self._events, speed, start=past)
+        self.bus = self.playback.bus
+        self._desk = CommandDesk(self.bus, self._answer)
 
     def clock(self) -> float:
-        """The story's time."""
-        return self.story.time
+        """The recording's time, which began now."""
+        return self.playback.clock()
 
-    @property
-    def exit_code(self) -> int:
-        """What the process should end with; valid once the run is over."""
-        return self.story.exit_code
-
-    def send(self, command: Command) -> None:
-        """It is asked for, and obeyed at the next beat; refused when the run is over."""
-        behavior = None if isinstance(command, Stop) else command.behavior
-        self.bus.publish(CommandAsked(command.id, type(command).__name__, behavior))
-        self._commands.put(command)
-        if self._ended.is_set():
-            self._refuse_waiting()
+    def notes(self) -> tuple[str, ...]:
+        """For the state line."""
+        return ("demo ended" if self.playback.has_ended else f"demo {self._speed:g}x",)
 
     def subscribe(self) -> Subscription:
         """A mailbox with every event from now on."""
-        return self.bus.subscribe(MAIL)
+        return self.playback.subscribe()
+
+    def send(self, command: Command) -> None:
+        """What it shows of the command is published at once, and its outcome."""
+        self._desk.send(command)
 
     def wait(self, timeout: float) -> bool:
-        """Whether the run is over, waiting at most `timeout` seconds for it."""
-        return self._ended.wait(timeout)
+        """Always true: there is nothing to wait for."""
+        return True
 
-    def runs(self) -> DemoRuns:
-        """A made-up folder of runs, with this one in it."""
-        roles = [actor.role for actor in self.story.actors.values()]
-        written = configuration(roles, self._seed, {role.name: role.hyperparameters for role in roles})
-        return DemoRuns(self.clock(), lambda: tuple(self._kept), written, RUN_ID)
+    def _events(self, position: LogPosition) -> Iterator[Envelope]:
+        """The recording; events of a paused behavior come when it is resumed, or at the end."""
+        waiting: list[Envelope] = []
+        for envelope in self.recordings.follow(SHOWN, position):
+            waiting.append(envelope)
+            paused = self._paused
+            due = [each for each in waiting if _behavior_of(each) not in paused]
+            waiting = [each for each in waiting if _behavior_of(each) in paused]
+            yield from due
+        yield from waiting
 
-    def begin(self) -> None:
-        """Publish the past, at once. Before anything else."""
-        self.story.begin()
-        self.story.play_past(self._hours)
+    def _answer(self, command: Command) -> Outcome:
+        if isinstance(command, Stop):
+            return self._stop(command)
+        if isinstance(command, AddNote):
+            self.bus.publish(NoteAdded(command.text, command.behavior))
+            return True, command.text
+        behaviors = self._concerned(command)
+        if not behaviors:
+            return False, f"{command.behavior} has ended" if command.behavior else "all have ended"
+        match command:
+            case Pause() | Resume():
+                return self._pause(command, behaviors)
+            case SaveCheckpoint() | ExportPolicy():
+                paths = [self._write(command, behavior) for behavior in behaviors]
+                return True, f"{NOT_WRITTEN}: {'; '.join(paths)}"
+            case SetHyperparameter() | SetLesson() | RollBack():
+                return self._show(command, behaviors[0])
 
-    def advance(self, seconds: float) -> None:
-        """Obey what was asked, then let so many real seconds go by."""
-        while not self._commands.empty():
-            self.story.obey(self._commands.get())
-        self.story.pass_time(seconds * self._speed, seconds)
-        if self.story.is_over:
-            self._end()
+    def _concerned(self, command: Command) -> list[BehaviorView]:
+        """The behaviors that it is for and that have not ended."""
+        name = None if isinstance(command, Stop) else command.behavior
+        return [each for each in self.view.behaviors.values() if name in (None, each.name) and each.state not in ENDS]
 
-    def main(self) -> None:
-        """The story goes on until the run is over."""
-        before = time.monotonic()
-        while not self._ended.is_set():
-            with suppress(queue.Empty):  # until the beat is over
-                self.story.obey(self._commands.get(timeout=max(0.0, before + BEAT_SECONDS - time.monotonic())))
-            now = time.monotonic()
-            if now - before >= BEAT_SECONDS or self.story.is_over:
-                self.advance(min(now - before, LONGEST_BEAT_SECONDS))
-                before = now
+    def _stop(self, stop: Stop) -> Outcome:
+        """Of several stops, the first exit code but 0 counts."""
+        self.exit_code = self.exit_code or stop.exit_code
+        self.playback.stop()
+        if not self.view.is_over:
+            self._enter("stopped", self._concerned(stop))
+            self.bus.publish(RunStateChanged("stopped", "a recording: nothing was to be saved", self.exit_code))
+        return True, "stopped"
 
-    def crashed(self, error: BaseException) -> None:
-        """The story's thread has died of `error`, an internal error."""
-        self.bus.publish(RunStateChanged("failed", f"{type(error).__name__}: {error}", 1))
-        self._end()
+    def _pause(self, command: Pause | Resume, behaviors: list[BehaviorView]) -> Outcome:
+        """The recording stands still while every behavior is paused."""
+        state: BehaviorState = "paused" if isinstance(command, Pause) else "training"
+        names = {each.name for each in behaviors}
+        self._paused = self._paused | names if state == "paused" else self._paused - names
+        self._enter(state, [each for each in behaviors if each.state != state])
+        is_still = all(each.name in self._paused for each in self._concerned(Pause()))
+        self.playback.is_held = is_still
+        if is_still != (self.view.state == "paused"):
+            self.bus.publish(RunStateChanged("paused" if is_still else "training"))
+        return True, f"{', '.join(each.name for each in behaviors)} {state}"
 
-    def _publish(self, event: Event) -> None:
-        self.bus.publish(event)
-        if not isinstance(event, TimeSplit | ParametersReported | DevicesSampled | WorkersSampled):
-            self._kept.append(Envelope(len(self._kept) + 1, self.clock(), event))
+    def _enter(self, state: BehaviorState, behaviors: list[BehaviorView]) -> None:
+        for behavior in behaviors:
+            self.bus.publish(BehaviorStateChanged(behavior.name, state))
 
-    def _end(self) -> None:
-        self._refuse_waiting()
-        self._ended.set()
-        self._refuse_waiting()  # what came between
+    def _write(self, command: SaveCheckpoint | ExportPolicy, behavior: BehaviorView) -> str:
+        """The event of a file that a run would write, and its path."""
+        name, step = behavior.name, behavior.step
+        if isinstance(command, SaveCheckpoint):
+            path = f"{SHOWN}/{name}/checkpoints/{name}-{step}"
+            size = 12 * behavior.num_parameters  # each with the two moments of Adam, of 4 bytes
+            self.bus.publish(CheckpointSaved(name, step, path, "asked", behavior.mean_return, False, size, 0.4))
+        else:
+            path = f"{SHOWN}/{name}/{name}-{step}.onnx"
+            self.bus.publish(PolicyExported(name, step, path, 1e-6, 0.4))
+        return path
 
-    def _refuse_waiting(self) -> None:
-        while True:
-            try:
-                command = self._commands.get_nowait()
-            except queue.Empty:
-                return
-            self.bus.publish(CommandFinished(command.id, False, "the run is over"))
+    def _show(self, command: SetHyperparameter | SetLesson | RollBack, behavior: BehaviorView) -> Outcome:
+        """Its mark in the charts."""
+        name, step = behavior.name, behavior.step
+        match command:
+            case SetHyperparameter():
+                old = behavior.hyperparameters[command.name]
+                self.bus.publish(HyperparameterChanged(name, step, command.name, old, command.value))
+            case SetLesson():
+                count = self.view.parameters[command.parameter].num_lessons
+                self.bus.publish(LessonChanged(name, step, command.parameter, command.lesson, count))
+            case RollBack():
+                target = next((saved.step for _, saved in behavior.checkpoints if saved.path == command.path), None)
+                if target is None:
+                    return False, f"{command.path}: no checkpoint of {name}"
+                self.bus.publish(BehaviorRolledBack(name, target, step, command.path))
+        return True, SHOWN_ONLY
+
+
+def _behavior_of(envelope: Envelope) -> str | None:
+    return getattr(envelope.event, "behavior", None)

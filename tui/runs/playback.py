@@ -12,7 +12,6 @@ from collections.abc import Callable
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.command_desk import CommandDesk, Outcome
-from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import (
     Command,
     Envelope,
@@ -23,7 +22,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.text import duration, percent
-from rl_tui.tui.runs.seeking import SILENT_SECONDS, OpenEvents, RecordingIndex, Seek, Timeline
+from rl_tui.tui.runs.seeking import SILENT_SECONDS, OpenEvents, RecordingIndex, Seek, Snapshot
 
 SPEEDS = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0, math.inf)  # notches of `change_speed`
 START_SPEED = 30.0  # of a run of unknown length
@@ -52,6 +51,7 @@ class Playback:
 
     Its clock is the time of the event that was published last. open_events: the events from a place on, None while
     there is no further one. process: the one that writes to the run now; "" once there is none, and the recording ends.
+    start: where it begins, if not with the first event; it cannot seek then. is_held: nothing is published meanwhile.
     """
 
     def __init__(
@@ -59,29 +59,38 @@ class Playback:
         open_events: OpenEvents,
         speed: float = START_SPEED,
         process: Callable[[], str] = lambda: "",
+        start: Snapshot | None = None,
     ) -> None:
         self.bus = EventBus(self.clock)
         self._desk = CommandDesk(self.bus, self._answer)
         self._index = RecordingIndex(open_events)
+        self._reads_ahead = start is None
+        start = start or Snapshot()
         self._seeks: queue.SimpleQueue[Seek] = queue.SimpleQueue()
         self._seek: Seek | None = None  # the requested one, until the recording is there
         self._new_view: RunView | None = None  # after a seek; nothing is published until it is shown
-        self._events = open_events(LogPosition())
+        self._events = open_events(start.place)
         self._process = process
         self._writer = ""  # of the run, once everything that it has written was published
-        self._looked = 0.0  # real seconds since the last look for new events
+        self._looked = LOOK_SECONDS  # real seconds since the last look for new events
         self._speed = speed
         self._speed_before = speed or START_SPEED  # before a pause
         self._next: Envelope | None = None
-        self._timeline = Timeline()
+        self._timeline = start.timeline
         self._position = 0.0  # in the recording's time
         self._subscriptions: list[Subscription] = []
         self._stopped = threading.Event()
         self._has_ended = False
+        self.is_held = False
 
     def clock(self) -> float:
         """The recording's time."""
         return self._timeline.time or 0.0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last event was published."""
+        return self._has_ended
 
     def notes(self) -> tuple[str, ...]:
         """For the state line."""
@@ -137,7 +146,7 @@ class Playback:
 
     def advance(self, seconds: float) -> None:
         """Publish what is due after so many real seconds, while there is room in every mailbox."""
-        if self._new_view is not None or self._has_sought():
+        if self.is_held or self._new_view is not None or self._has_sought():
             return
         self._looked += seconds
         if self._next is None and not self._has_ended and (self._timeline.time is None or self._looked >= LOOK_SECONDS):
@@ -159,7 +168,7 @@ class Playback:
             now = time.monotonic()
             self.advance(min(now - before, LONGEST_BEAT_SECONDS))
             before = now
-            if not self._index.is_complete:
+            if self._reads_ahead and not self._index.is_complete:
                 self._index.work(AHEAD_SECONDS)
 
     def crashed(self, error: BaseException) -> None:
@@ -167,10 +176,14 @@ class Playback:
         self._has_ended = True
         self.bus.publish(LogEmitted("error", "replay", f"{type(error).__name__}: {error}"))
 
+    def stop(self) -> None:
+        """Nothing is published from now on."""
+        self._stopped.set()
+
     def _answer(self, command: Command) -> Outcome:
         if not isinstance(command, Stop):
             return False, REFUSAL
-        self._stopped.set()
+        self.stop()
         return True, "stopped"
 
     def _has_sought(self) -> bool:
