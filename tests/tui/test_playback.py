@@ -452,3 +452,25 @@ async def test_keys_go_to_another_place_and_what_was_chosen_stays() -> None:
         assert "replay: 5x" not in await screen.press("p")
         await screen.press("F")
         await settled("FINISHED")
+
+
+def test_after_seeks_no_event_is_missing_or_comes_twice_by_its_position() -> None:
+    """The view and what comes after it are the whole recording; a replay's own words have no position."""
+    events = recording(*life(40), *life(40, start=200.0, resumed=True))
+    events[:] = [replace(each, epoch=1 + (number >= len(events) // 2)) for number, each in enumerate(events)]
+    player = Playback(events, 1.0)
+    mail = player.subscribe()
+    player.advance(5.0)
+    for share in (0.7, 0.2, 0.9):
+        player.seek(Seek(share=share))
+        while player.new_view() is None:
+            player.advance(0.05)
+        view = player.new_view()
+        assert view is not None
+        player.accept_view()
+        mail.drain()
+        player.advance(10.0)
+        seen = [(each.epoch, each.number) for each in mail.drain() if each.epoch]
+        whole = [(each.epoch, each.number) for each in events]
+        begin = whole.index(view.position) + 1
+        assert seen == whole[begin : begin + len(seen)] != []

@@ -219,7 +219,7 @@ class Playback:
 
     def _publish(self, envelope: Envelope) -> None:
         self._timeline.advance(envelope)
-        self.bus.publish(envelope.event)
+        self.bus.deliver(envelope)
 
     def _read(self) -> Envelope | None:
         """The next event; None if there is none yet, at the end, and if it cannot be read."""
