@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from rl_tui.engine.api.run_handle import RunHandle
 from rl_tui.engine.running.writers.console import ConsoleWriter
-from rl_tui.engine.running.writers.event_lines import line_of
 from rl_tui.engine.session.behavior_view import BehaviorView
-from rl_tui.engine.session.messages import Envelope
+from rl_tui.engine.session.messages import Envelope, RunStateChanged
+from rl_tui.engine.session.sentences import sentence_of
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 
@@ -119,10 +119,11 @@ def new_troubles(run: RunHandle) -> Iterator[str]:
 
 
 def _trouble(envelope: Envelope) -> str | None:
-    line = line_of(envelope.event)
-    if line is None or line.level not in ("warning", "error"):
+    """None as well for the end of the run, which the caller raises."""
+    said = sentence_of(envelope.event)
+    if said is None or said.level not in ("warning", "error") or isinstance(envelope.event, RunStateChanged):
         return None
-    return safe_text(f"[{line.level.upper()}] {line.text}")
+    return safe_text(f"[{said.level.upper()}] {said.line}")
 
 
 def table_of(run: RunHandle) -> Table:

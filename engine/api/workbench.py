@@ -16,7 +16,6 @@ from rl_tui.engine.running.environment_runner import EnvironmentRunner
 from rl_tui.engine.running.hooks import HookStop
 from rl_tui.engine.running.runtime import Runtime
 from rl_tui.engine.running.threads import UiPriority
-from rl_tui.engine.running.writers.event_lines import line_of, run_state_line
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
@@ -26,6 +25,7 @@ from rl_tui.engine.session.messages import (
     SaveCheckpoint,
     Stop,
 )
+from rl_tui.engine.session.sentences import sentence_of
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.specs import Trajectories
 
@@ -210,10 +210,9 @@ class Workbench:
     def _pass_on(self) -> None:
         for envelope in self._mail.drain():
             event = envelope.event
-            line = run_state_line(event) if isinstance(event, RunStateChanged) else line_of(event)
-            if line is not None:
+            if (said := sentence_of(event)) is not None:
                 is_raised = isinstance(event, RAISED)
-                logger.log(logging.INFO if is_raised else LEVELS[line.level], "%s", line.text)
+                logger.log(logging.INFO if is_raised else LEVELS[said.level], "%s", said.line)
 
     def _note_outcome(self, command: str, _: str, is_ok: bool, message: str) -> None:
         self._outcomes[command] = is_ok, message

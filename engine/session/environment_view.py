@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rl_tui.engine.session.messages import EnvironmentRestarting, Worker, WorkersSampled
+from rl_tui.engine.session.messages import EnvironmentFailed, EnvironmentRestarting, Worker, WorkersSampled
 from rl_tui.engine.session.text import one_line, safe_text
 
 
@@ -60,3 +60,9 @@ def bare_reason(event: EnvironmentRestarting) -> str:
     reason, name = one_line(safe_text(event.reason, multiline=True)), safe_text(event.environment)
     _, colon, rest = reason.removeprefix(name).partition(": ")
     return rest if reason.startswith(name) and colon else reason
+
+
+def named_reason(event: EnvironmentFailed) -> str:
+    """Why an environment has failed, beginning with its name."""
+    named = event.reason.startswith(event.environment)
+    return event.reason if named else f"{event.environment}: {event.reason}"

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rl_tui.engine.session.behavior_view import EVALUATION, BehaviorView
-from rl_tui.engine.session.environment_view import EnvironmentView, WorkersView, bare_reason, worker_word
+from rl_tui.engine.session.environment_view import EnvironmentView, WorkersView, named_reason
 from rl_tui.engine.session.history import History
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
-    CheckpointFailed,
     CheckpointRemoved,
     CheckpointSaved,
     CommandAsked,
@@ -28,11 +27,10 @@ from rl_tui.engine.session.messages import (
     EnvironmentRestarting,
     EpisodesFinished,
     EvaluationReported,
-    ExportFailed,
+    Event,
     HyperparameterChanged,
     HyperparametersReported,
     LessonChanged,
-    LogEmitted,
     LogLevel,
     MetricsReported,
     NoteAdded,
@@ -49,26 +47,16 @@ from rl_tui.engine.session.messages import (
     WorkerFailed,
     WorkersSampled,
 )
+from rl_tui.engine.session.sentences import Sentence, command_finished, sentence_of, warning_cleared
 from rl_tui.engine.session.setting_sources import setting_sources
-from rl_tui.engine.session.states import BAD_ENDS, ENDS, RunState
-from rl_tui.engine.session.text import counted, excerpt
+from rl_tui.engine.session.states import ENDS, RunState
+from rl_tui.engine.session.text import excerpt
 
 LOG_LINES = 1000
 RATE_SECONDS = 5.0  # over which the speed of what has stopped falls to zero
 COMMANDS_KEPT = 50
 FAILURES_KEPT = 50
 NOTES_KEPT = LESSONS_KEPT = CHANGES_KEPT = EVALUATIONS_KEPT = 200
-COMMAND_WORDS = {  # what a user calls a command, by its class
-    "Pause": "pause",
-    "Resume": "resume",
-    "SaveCheckpoint": "checkpoint",
-    "ExportPolicy": "export",
-    "Stop": "stop",
-    "SetHyperparameter": "change",
-    "RollBack": "roll back",
-    "SetLesson": "lesson",
-    "AddNote": "note",
-}
 
 
 @dataclass(slots=True)
@@ -150,6 +138,7 @@ class RunView:
         if self.started_at is None:
             self.started_at = envelope.time
         event: Any = envelope.event
+        _add_sentence(self, event, envelope.time)
         if (fold := _RUN_FOLDS.get(type(event))) is not None:
             fold(self, event, envelope.time)
         if (fold_behavior := _BEHAVIOR_FOLDS.get(type(event))) is not None:
@@ -196,6 +185,30 @@ class RunView:
         return max((b.checkpoints[-1][0] for b in self.behaviors.values() if b.checkpoints), default=None)
 
 
+def _add_sentence(view: RunView, event: Event, time: float) -> None:
+    """Log what the event says. Before it is folded in, which ends warnings."""
+    said = _sentence(view, event)
+    if said is not None and said.kind:
+        message = f"{said.text}\n{excerpt(said.details)}".rstrip() if said.details else said.text
+        view.add_log(time, said.level, said.kind, said.source, message, said.step)
+
+
+def _sentence(view: RunView, event: Event) -> Sentence | None:
+    """With what earlier events have said."""
+    match event:
+        case WarningCleared():
+            raised = view.warnings.get((event.kind, event.behavior))
+            return warning_cleared(event, raised[1].message) if raised else None
+        case CommandFinished():
+            command = view.commands.get(event.id)
+            return command_finished(event, command.name, command.behavior) if command else None
+        case EnvironmentRestarted():
+            said = sentence_of(event)
+            return said and said._replace(source=", ".join(view.environment(event.environment).behaviors))
+        case _:
+            return sentence_of(event)
+
+
 def _run_started(view: RunView, event: RunStarted, time: float) -> None:
     view.run, view.started_at = event, time
     view.sources = setting_sources(event, view.sources)
@@ -204,20 +217,16 @@ def _run_started(view: RunView, event: RunStarted, time: float) -> None:
     view.state, view.reason, view.exit_code = "starting", "", None  # a resumed run has not ended
     for behavior in view.behaviors.values():
         behavior.has_started = False
-    verb = "resumed" if event.resumed else "started"
-    view.add_log(time, "info", "RUN", event.run_id, f"{verb} in {event.path} (seed {event.seed}, {event.device})")
 
 
-def _run_state(view: RunView, event: RunStateChanged, time: float) -> None:
+def _run_state(view: RunView, event: RunStateChanged, _: float) -> None:
     view.state, view.reason = event.state, event.reason
     if event.exit_code is not None:
         view.exit_code = event.exit_code
-    message = event.state + (f": {event.reason}" if event.reason else "")
     if event.state == "interrupted":  # no thread was left to say so of its behaviors
         for behavior in view.behaviors.values():
             behavior.steps_per_second = 0.0
             behavior.state = behavior.state if behavior.state in ENDS else "interrupted"
-    view.add_log(time, "error" if event.state in BAD_ENDS else "info", "RUN", "", message)
 
 
 def _behavior_started(_view: RunView, behavior: BehaviorView, event: BehaviorStarted, _: float) -> None:
@@ -234,21 +243,18 @@ def _behavior_started(_view: RunView, behavior: BehaviorView, event: BehaviorSta
     behavior.learns_offline = event.learns_offline
 
 
-def _rolled_back(view: RunView, behavior: BehaviorView, event: BehaviorRolledBack, time: float) -> None:
+def _rolled_back(_view: RunView, behavior: BehaviorView, event: BehaviorRolledBack, time: float) -> None:
     behavior.first_step = min(behavior.first_step, event.step)
     behavior.rewind(event.step)
     behavior.exports = [(at, exported) for at, exported in behavior.exports if exported.step <= event.step]
     behavior.rollbacks.append((time, event))
-    view.add_log(time, "warning", "BACK", event.behavior, f"from step {event.from_step} to {event.step}: {event.path}")
 
 
-def _behavior_state(view: RunView, behavior: BehaviorView, event: BehaviorStateChanged, time: float) -> None:
+def _behavior_state(_view: RunView, behavior: BehaviorView, event: BehaviorStateChanged, _: float) -> None:
     behavior.state, behavior.reason = event.state, event.reason
     behavior.silent_since, behavior.can_roll_back = None, event.can_roll_back
     if event.state != "training":
         behavior.steps_per_second = 0.0
-    message = event.state + (f": {event.reason}" if event.reason else "")
-    view.add_log(time, "error" if event.state == "failed" else "info", "STATE", event.behavior, message)
 
 
 def _progress(_view: RunView, behavior: BehaviorView, event: ProgressReported, _: float) -> None:
@@ -288,29 +294,21 @@ def _metrics(_: RunView, behavior: BehaviorView, event: MetricsReported, time: f
             behavior.histories.setdefault(tag, History()).append(event.step, time, value)
 
 
-def _evaluated(view: RunView, behavior: BehaviorView, event: EvaluationReported, time: float) -> None:
+def _evaluated(_view: RunView, behavior: BehaviorView, event: EvaluationReported, time: float) -> None:
     behavior.evaluations = [*behavior.evaluations[1 - EVALUATIONS_KEPT :], event]
     best = behavior.best_evaluation
     if math.isfinite(event.mean_return) and (best is None or event.mean_return > best.mean_return):
         behavior.best_evaluations = [*behavior.best_evaluations[1 - EVALUATIONS_KEPT :], event]
     behavior.histories.setdefault(EVALUATION, History()).append(event.step, time, event.mean_return)
-    scores = f"{_short(event.mean_return)} sd {_short(event.std_return)} over {counted(event.episodes, 'episode')}"
-    view.add_log(time, "info", "EVAL", event.behavior, f"step {event.step}, return {scores}, {event.seconds:.1f}s")
-
-
-def _short(value: float) -> str:
-    return f"{value:{'.1f' if abs(value) >= 10 else '.3f'}}"
 
 
 def _hyperparameters(_view: RunView, behavior: BehaviorView, event: HyperparametersReported, _: float) -> None:
     behavior.hyperparameters, behavior.ranges = dict(event.values), event.ranges
 
 
-def _changed(view: RunView, behavior: BehaviorView, event: HyperparameterChanged, time: float) -> None:
+def _changed(_view: RunView, behavior: BehaviorView, event: HyperparameterChanged, time: float) -> None:
     behavior.hyperparameters[event.name] = event.new
     behavior.changes = [*behavior.changes[1 - CHANGES_KEPT :], (time, event)]
-    message = f"{event.name} {event.old:.6g} -> {event.new:.6g} at step {event.step}"
-    view.add_log(time, "info", "SET", event.behavior, message)
 
 
 def _lesson(view: RunView, deciding: BehaviorView, event: LessonChanged, time: float) -> None:
@@ -320,9 +318,6 @@ def _lesson(view: RunView, deciding: BehaviorView, event: LessonChanged, time: f
             begun = event if behavior is deciding else replace(event, step=behavior.step)
             behavior.lessons = [*behavior.lessons[1 - LESSONS_KEPT :], (time, begun)]
             behavior.best_evaluations = []  # those of other lessons are not comparable
-    name = f" {event.name!r}" if event.name else ""
-    message = f"{event.parameter}: lesson {event.lesson} of {event.num_lessons}{name} at step {event.step}"
-    view.add_log(time, "info", "LESSON", event.behavior, message)
 
 
 def _parameters(view: RunView, event: ParametersReported, _: float) -> None:
@@ -332,50 +327,32 @@ def _parameters(view: RunView, event: ParametersReported, _: float) -> None:
 def _note(view: RunView, event: NoteAdded, time: float) -> None:
     steps = {name: behavior.step for name, behavior in view.behaviors.items()}
     view.notes = [*view.notes[1 - NOTES_KEPT :], Note(time, event.text, event.behavior, steps)]
-    view.add_log(time, "info", "NOTE", event.behavior or "", event.text)
 
 
 def _warned(view: RunView, event: WarningRaised, time: float) -> None:
     view.warnings[event.kind, event.behavior] = time, event
     view.num_warnings += 1
-    view.add_log(time, "warning", "WARN", event.behavior, f"{event.message}; {event.advice}")
 
 
-def _warning_cleared(view: RunView, event: WarningCleared, time: float) -> None:
-    raised = view.warnings.pop((event.kind, event.behavior), None)
-    if raised is not None:
-        view.add_log(time, "info", "CLEAR", event.behavior, f"cleared: {raised[1].message}")
+def _warning_cleared(view: RunView, event: WarningCleared, _: float) -> None:
+    view.warnings.pop((event.kind, event.behavior), None)
 
 
 def _time_split(_view: RunView, behavior: BehaviorView, event: TimeSplit, _: float) -> None:
     behavior.time_split = event
 
 
-def _saved(view: RunView, behavior: BehaviorView, event: CheckpointSaved, time: float) -> None:
+def _saved(_view: RunView, behavior: BehaviorView, event: CheckpointSaved, time: float) -> None:
     others = [(at, saved) for at, saved in behavior.checkpoints if saved.path != event.path]
     behavior.checkpoints = [*others, (time, event)]
-    reward = "" if event.mean_return is None else f", return {_short(event.mean_return)}"
-    if event.mean_return is None and event.held_out_loss is not None:
-        reward = f", held-out loss {_short(event.held_out_loss)}"
-    best = ", best" if event.is_best else ""
-    view.add_log(time, "info", "CKPT", event.behavior, f"step {event.step}{reward}{best}: {event.path}", event.step)
-
-
-def _save_failed(view: RunView, event: CheckpointFailed, time: float) -> None:
-    view.add_log(time, "error", "CKPT", event.behavior, f"step {event.step} not saved: {event.message}")
 
 
 def _removed(_view: RunView, behavior: BehaviorView, event: CheckpointRemoved, _: float) -> None:
     behavior.checkpoints = [(at, saved) for at, saved in behavior.checkpoints if saved.path != event.path]
 
 
-def _exported(view: RunView, behavior: BehaviorView, event: PolicyExported, time: float) -> None:
+def _exported(_view: RunView, behavior: BehaviorView, event: PolicyExported, time: float) -> None:
     behavior.exports = [*behavior.exports[-20:], (time, event)]
-    view.add_log(time, "info", "ONNX", event.behavior, f"step {event.step}: {event.path}", event.step)
-
-
-def _export_failed(view: RunView, event: ExportFailed, time: float) -> None:
-    view.add_log(time, "error", "ONNX", event.behavior, f"step {event.step} not exported: {event.message}")
 
 
 def _devices(view: RunView, event: DevicesSampled, time: float) -> None:
@@ -391,18 +368,11 @@ def _devices(view: RunView, event: DevicesSampled, time: float) -> None:
             view.device_histories.setdefault(name, History()).append(time, time, percent)
 
 
-def _log(view: RunView, event: LogEmitted, time: float) -> None:
-    view.add_log(time, event.level, event.level.upper(), event.source, event.message)
-
-
 def _environment_failed(view: RunView, event: EnvironmentFailed, time: float) -> None:
-    named = event.reason.startswith(event.environment)
-    reason = event.reason if named else f"{event.environment}: {event.reason}"
     if (environment := view.environments.pop(event.environment, None)) is not None and environment.workers:
         view.environment(event.environment).workers = environment.workers  # as they were last
-    view.failures = [*view.failures[1 - FAILURES_KEPT :], Failure(time, event.behaviors, reason, event.detail)]
-    text = f"{reason}\n{excerpt(event.detail)}".rstrip()
-    view.add_log(time, "error", "ENV", ", ".join(event.behaviors), text)
+    failure = Failure(time, event.behaviors, named_reason(event), event.detail)
+    view.failures = [*view.failures[1 - FAILURES_KEPT :], failure]
 
 
 def _restarting(view: RunView, event: EnvironmentRestarting, time: float) -> None:
@@ -410,15 +380,11 @@ def _restarting(view: RunView, event: EnvironmentRestarting, time: float) -> Non
     environment.behaviors = event.behaviors
     environment.restarting[event.worker] = time, event
     environment.num_restarts += 1
-    text = f"{worker_word(event.environment)} {event.worker}, restart {event.count}: {bare_reason(event)}"
-    view.add_log(time, "warning", "ENV", ", ".join(event.behaviors), f"{text}\n{excerpt(event.detail)}".rstrip())
 
 
-def _restarted(view: RunView, event: EnvironmentRestarted, time: float) -> None:
+def _restarted(view: RunView, event: EnvironmentRestarted, _: float) -> None:
     environment = view.environment(event.environment)
     environment.restarting.pop(event.worker, None)
-    text = f"{worker_word(event.environment)} {event.worker} acts again after {event.seconds:.1f} s"
-    view.add_log(time, "info", "ENV", ", ".join(environment.behaviors), text)
 
 
 def _workers(view: RunView, event: WorkersSampled, _: float) -> None:
@@ -426,16 +392,13 @@ def _workers(view: RunView, event: WorkersSampled, _: float) -> None:
     workers.setdefault(event.first_behavior, WorkersView(event.environment)).apply(event)
 
 
-def _awaits(view: RunView, event: EnvironmentAwaits, time: float) -> None:
+def _awaits(view: RunView, event: EnvironmentAwaits, _: float) -> None:
     view.environment(event.environment).awaited = event.text
-    if event.text:
-        view.add_log(time, "info", "ENV", "", f"{event.environment}: {event.text}")
 
 
 def _worker_failed(view: RunView, event: WorkerFailed, time: float) -> None:
     reason = f"{event.worker}: {event.error}"
     view.failures = [*view.failures[1 - FAILURES_KEPT :], Failure(time, (), reason, event.traceback)]
-    view.add_log(time, "error", "BUG", event.worker, event.error)
 
 
 def _asked(view: RunView, event: CommandAsked, time: float) -> None:
@@ -444,26 +407,20 @@ def _asked(view: RunView, event: CommandAsked, time: float) -> None:
         del view.commands[next(iter(view.commands))]
 
 
-def _finished(view: RunView, event: CommandFinished, time: float) -> None:
+def _finished(view: RunView, event: CommandFinished, _: float) -> None:
     command = view.commands.get(event.id)
     if command is not None:
         command.state, command.message = ("done" if event.ok else "failed"), event.message
-        level: LogLevel = "info" if event.ok else "error"
-        words = COMMAND_WORDS.get(command.name, command.name)
-        view.add_log(time, level, "KEY", command.behavior or "all", f"{words} {command.state}: {event.message}")
 
 
 _RUN_FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
     RunStarted: _run_started,
     RunStateChanged: _run_state,
-    CheckpointFailed: _save_failed,
-    ExportFailed: _export_failed,
     ParametersReported: _parameters,
     NoteAdded: _note,
     WarningRaised: _warned,
     WarningCleared: _warning_cleared,
     DevicesSampled: _devices,
-    LogEmitted: _log,
     EnvironmentFailed: _environment_failed,
     EnvironmentRestarting: _restarting,
     EnvironmentRestarted: _restarted,

@@ -200,9 +200,9 @@ def test_log_has_the_lines_of_a_run(tmp_path: Path, caplog: pytest.LogCaptureFix
     for expected in (
         r"Run a started in .*a \(seed 1, cpu; ",
         r"\w+\. Step: 100\. Time Elapsed: .* Training\.",
-        r"\w+: saved checkpoint at step \d+: ",
+        r"\w+: step \d+ saved",
         r"Run stopped: everything is saved \(exit code 0\)",
-        r"Environment Counting failed, ending \w+: Counting, instance 0: step raised RuntimeError",
+        r"Environment failed, ending \w+: Counting, instance 0: step raised RuntimeError",
     ):
         assert re.search(expected, caplog.text), expected
     assert {record.levelname for record in caplog.records} == {"INFO"}, "the failure itself is raised"

@@ -140,7 +140,7 @@ def test_run_goes_on_after_sigusr1_which_saves_and_sigusr2_and_after_a_hangup_un
     read_until(process, "Step: ")
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGUSR1)
-    read_until(process, r"saved checkpoint .*\(asked")
+    read_until(process, r"step \d+ saved \(asked")
     process.send_signal(signal.SIGUSR2)
     read_until(process, "SIGUSR2 was ignored")
     read_until(process, "Step: ")
@@ -192,7 +192,7 @@ def test_environment_that_raises_ends_the_run_with_its_work_saved(folder: Path) 
     exit_code, stdout, stderr = run("cartpole.yaml", "--no-ui", "--env", "legs:make", *ENDLESS, folder=folder)
     assert exit_code == 3, stdout + stderr
     reason, *traceback = [line for line in stdout.splitlines() if "the leg broke off" in line]
-    assert reason.startswith("[ERROR] Environment legs:make failed")
+    assert reason.startswith("[ERROR] Environment failed, ending ")
     assert [line.strip() for line in traceback] == [
         'raise RuntimeError("the leg broke off")',
         "RuntimeError: the leg broke off",

@@ -47,7 +47,7 @@ def make():
 
 
 STARTING = "starting"
-MOMENTS = (("Slow: training", 1.5), (STARTING, 2.5), ("saved checkpoint", 0.5))  # killed at most so many seconds later
+MOMENTS = (("Slow: training", 1.5), (STARTING, 2.5), (" saved", 0.5))  # killed at most so many seconds later
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,10 @@ def test_a_run_that_is_killed_before_its_interval_continues_from_a_checkpoint_by
     (tmp_path / "slow.yaml").write_text(settings)
     (tmp_path / "slow_line.py").write_text(SLOW_LINE)
     process = start("slow.yaml", "--no-ui", folder=tmp_path)
-    said = read_until(process, r"removed the checkpoint .*\n")  # a second one has replaced it
+    said = read_until(process, r"checkpoint of step \d+ removed: .*\n")  # a second one has replaced it
     process.kill()
     said += finish(process)[1]
-    steps = [int(step) for step in re.findall(r"saved checkpoint at step (\d+): .*\(clock", said)]
+    steps = [int(step) for step in re.findall(r"step (\d+) saved \(clock", said)]
     checkpoints = tmp_path / "results/slow/Slow/checkpoints"
     assert checkpoints / f"Slow-{steps[-1]}" in checkpoints.iterdir()
     again = start("slow.yaml", "--no-ui", "--resume", folder=tmp_path)
@@ -144,7 +144,7 @@ def attempt(folder: Path, flags: tuple[str, ...], moment: str, delay: float) -> 
         exit_code,
         int(begun[1]) if begun else None,
         max(map(int, re.findall(r"Slow\. Step: (\d+)\.", said)), default=int(begun[1]) if begun else 0),
-        max(map(int, re.findall(r"saved checkpoint at step (\d+):", said)), default=0),
+        max(map(int, re.findall(r"step (\d+) saved", said)), default=0),
     )
 
 

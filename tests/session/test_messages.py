@@ -31,7 +31,7 @@ from rl_tui.engine.session.messages import (
     RunProcess,
     Worker,
 )
-from rl_tui.engine.session.view import COMMAND_WORDS
+from rl_tui.engine.session.sentences import COMMAND_WORDS
 
 EVENT_CLASSES = typing.get_args(Event)
 FLOATS = st.floats(allow_nan=False)

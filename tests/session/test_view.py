@@ -318,7 +318,8 @@ def test_a_roll_back_takes_the_evaluations_of_what_was_given_up_with_it():
 
 
 def test_an_evaluation_stands_in_the_log_with_its_figures():
-    assert fold(evaluated(20, 487.21)).log[-1].message == "step 20, return 487.2 sd 12.2 over 10 episodes, 1.5s"
+    figures = "return 487.2 sd 12.2, length 200.0, 10 episodes in 1.5 s"
+    assert fold(evaluated(20, 487.21)).log[-1].message == f"step 20 evaluated: {figures}"
 
 
 def test_a_replay_buffer_is_known_from_the_start():

@@ -10,7 +10,6 @@ from typing import Any
 from textual.app import App
 from textual.screen import ModalScreen, Screen
 
-from rl_tui.engine.session.environment_view import bare_reason, worker_word
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     CheckpointFailed,
@@ -21,6 +20,7 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
     WarningRaised,
 )
+from rl_tui.engine.session.sentences import sentence_of
 from rl_tui.engine.session.states import BAD_ENDS, ENDS
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.text import count, number
@@ -116,27 +116,22 @@ def alert_for(event: Event, view: RunView, roll_back_key: str = "R") -> Alert | 
     roll_back_key: the key that rolls back what diverged.
     """
     match event:
-        case WarningRaised():
-            return Alert(event.behavior or "run", f"{event.message}; {event.advice}", "warning")
         case BehaviorStateChanged(behavior=name, state="failed"):
             return failure_alert(event, view, _kept(view, name), roll_back_key)
-        case CheckpointFailed():
-            text = f"step {count(event.step)} is not saved: {event.message}; earlier checkpoints are untouched"
-            return Alert(event.behavior, text, "error")
-        case LogEmitted(level="error"):
-            return Alert(event.source or "run", event.message, "error")
         case RunStateChanged(state=state) if state in ENDS:
             return _end_alert(event, view)
+        case EnvironmentRestarting() if any((FREQUENT_RESTARTS, name) in view.warnings for name in event.behaviors):
+            return None  # that it happens again and again is known
+        case WarningRaised() | CheckpointFailed() | LogEmitted(level="error") | EnvironmentRestarting():
+            return _plain_alert(event)
         case _:
-            return _restart_alert(event, view) if isinstance(event, EnvironmentRestarting) else None
+            return None
 
 
-def _restart_alert(event: EnvironmentRestarting, view: RunView) -> Alert | None:
-    """Not once it is known that this happens again and again."""
-    if any((FREQUENT_RESTARTS, name) in view.warnings for name in event.behaviors):
-        return None
-    who = f"{worker_word(event.environment)} {event.worker} of {event.environment} is restarting"
-    return Alert(who, f"{bare_reason(event)}; the others go on", "warning")
+def _plain_alert(event: Event) -> Alert | None:
+    """What the log says of it."""
+    said = sentence_of(event)
+    return said and Alert(said.source or "run", said.text, "error" if said.level == "error" else "warning")
 
 
 def _end_alert(event: RunStateChanged, view: RunView) -> Alert:

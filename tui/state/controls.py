@@ -16,8 +16,9 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
     SetLesson,
 )
+from rl_tui.engine.session.sentences import COMMAND_WORDS
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import COMMAND_WORDS, RunView
+from rl_tui.engine.session.view import RunView
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
 

@@ -7,17 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Literal, TextIO, TypeAlias
 
-from rl_tui.engine.running.writers.event_lines import (
-    DebugLines,
-    Line,
-    because,
-    command_words,
-    line_of,
-    prefixed,
-    run_state_line,
-    summary_line,
-    warning_line,
-)
+from rl_tui.engine.running.writers.debug_lines import DebugLines
 from rl_tui.engine.session.codec import encode
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
@@ -34,6 +24,7 @@ from rl_tui.engine.session.messages import (
     WarningRaised,
     WorkerFailed,
 )
+from rl_tui.engine.session.sentences import Sentence, command_finished, sentence_of, summary, warning_cleared
 from rl_tui.engine.session.text import excerpt, safe_text
 
 LogFormat: TypeAlias = Literal["text", "json"]
@@ -70,7 +61,7 @@ class ConsoleWriter:
         self._has_trained = has_trained
         self._offline = set(offline)
         self._starts: list[Envelope] = []  # of the run and its behaviors, printed once the run trains
-        self._commands: dict[str, str] = {}  # those without an outcome, in words, by id
+        self._commands: dict[str, CommandAsked] = {}  # those without an outcome, by id
         self._reasons: list[str] = []  # of failures, printed since the newest summary
         self._warnings: dict[tuple[str, str], str] = {}  # active ones: their messages by kind and behavior
 
@@ -103,45 +94,37 @@ class ConsoleWriter:
     def _print_event(self, envelope: Envelope) -> None:
         event = envelope.event
         prefix = f"{clock_time(envelope.time)} " if self._debug else ""
-        line = self._describe(self._without_repetition(event))
-        if line is not None and (self._debug or line.level != "debug"):
-            text = f"{prefix}[{line.level.upper()}] {safe_text(line.text)}"
-            if line.details:
+        said = self._describe(self._without_repetition(event))
+        if said is not None and (self._debug or said.level != "debug"):
+            text = f"{prefix}[{said.level.upper()}] {safe_text(said.line)}"
+            if said.details:
                 is_whole = self._debug or isinstance(event, WorkerFailed)
-                details = line.details if is_whole else excerpt(line.details)
+                details = said.details if is_whole else excerpt(said.details)
                 text += "\n" + safe_text(details, multiline=True).rstrip("\n")
             self._print(text)
         more = self._debug_lines.follow(event) if self._debug else None
         if more is not None:
             self._print(f"{prefix}[DEBUG] {safe_text(more)}")
 
-    def _describe(self, event: Event) -> Line | None:
+    def _describe(self, event: Event) -> Sentence | None:
+        """With what earlier events have said."""
         match event:
-            case CommandAsked() | CommandFinished():
-                return self._describe_command(event)
+            case CommandAsked():
+                self._commands[event.id] = event
+            case CommandFinished():
+                asked = self._commands.pop(event.id, CommandAsked(event.id, f"command {event.id}", None))
+                return command_finished(event, asked.name, asked.behavior)
             case MetricsReported():
-                return Line("info", summary_line(event, learns_offline=event.behavior in self._offline))
+                return summary(event, learns_offline=event.behavior in self._offline)
             case WarningRaised():
                 self._warnings[event.kind, event.behavior] = event.message
-                return warning_line(event)
             case WarningCleared():
-                message = self._warnings.pop((event.kind, event.behavior), event.kind)
-                return Line("info", f"{prefixed(event.behavior)}cleared: {message}")
+                return warning_cleared(event, self._warnings.pop((event.kind, event.behavior), event.kind))
             case RunStateChanged():
                 self._has_trained |= event.state == "training"
-                return run_state_line(
-                    replace(event, reason="") if event.state == "failed" and not self._has_trained else event
-                )
-            case _:
-                return line_of(event)
-
-    def _describe_command(self, event: CommandAsked | CommandFinished) -> Line:
-        if isinstance(event, CommandAsked):
-            self._commands[event.id] = command_words(event)
-            return Line("info", f"Requested: {self._commands[event.id]}")
-        command = self._commands.pop(event.id, f"command {event.id}")
-        text = f"{'Done' if event.ok else 'Failed'}: {command}{because(event.message)}"
-        return Line("info" if event.ok else "error", text)
+                if event.state == "failed" and not self._has_trained:
+                    event = replace(event, reason="")
+        return sentence_of(event)
 
     def _without_repetition(self, event: Event) -> Event:
         """The event, without its reason if all of that was printed."""

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.running.writers.base import WriterContext
-from rl_tui.engine.running.writers.event_lines import line_of, warning_line
 from rl_tui.engine.running.writers.tensorboard import HIDDEN_TAGS
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
@@ -20,9 +19,11 @@ from rl_tui.engine.session.messages import (
     NoteAdded,
     WarningRaised,
 )
+from rl_tui.engine.session.sentences import sentence_of
 from rl_tui.engine.storage.file_names import RUN_LOGS
 
 PROJECT = "rl-tui"  # where neither the settings nor the tracker's own environment variable names one
+IN_WORDS = CheckpointSaved | HyperparameterChanged | NoteAdded | BehaviorRolledBack | LessonChanged | WarningRaised
 LONGEST_TEXT = 4900  # characters; MLflow's servers refuse more than 5000
 
 
@@ -47,14 +48,10 @@ def numbers_of(event: Event) -> Numbers | None:
 
 def text_of(event: Event) -> str:
     """One line about what happened to the run; empty for most events."""
-    match event:
-        case CheckpointSaved() | HyperparameterChanged() | NoteAdded() | BehaviorRolledBack() | LessonChanged():
-            line = line_of(event)
-        case WarningRaised():
-            line = warning_line(event)
-        case _:
-            return ""
-    return " ".join(line.text.split()) if line else ""
+    if not isinstance(event, IN_WORDS):
+        return ""
+    said = sentence_of(event)
+    return " ".join(said.line.split()) if said else ""
 
 
 def with_line(text: str, line: str) -> str:

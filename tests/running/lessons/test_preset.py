@@ -99,9 +99,9 @@ def killed_after_a_lesson(words: list[str], folder: Path) -> tuple[int, int]:
     with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if lesson := re.search(r"goes to lesson 2 of 4 .* at step (\d+)", line):
+            if lesson := re.search(r": lesson 2 of 4 .* from step (\d+)", line):
                 begun = int(lesson[1])
-            saved = re.search(r"saved checkpoint at step (\d+)", line)
+            saved = re.search(r"step (\d+) saved", line)
             if saved and int(saved[1]) >= begun:
                 process.kill()
     store = CheckpointStore(folder / "results/run/Walker/checkpoints", "Walker", 0)

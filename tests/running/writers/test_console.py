@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from rl_tui.engine.running.writers.console import ConsoleWriter, clock_time
-from rl_tui.engine.running.writers.event_lines import summary_line
 from rl_tui.engine.session.codec import decode
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
@@ -42,6 +41,7 @@ from rl_tui.engine.session.messages import (
     WarningRaised,
     WorkerFailed,
 )
+from rl_tui.engine.session.sentences import summary
 from tests.deadline import DEADLINE_SECONDS
 
 SUMMARY = MetricsReported("3DBall", 12000, 20.0354, {}, 1.20288, 0.6924, None, True)
@@ -72,7 +72,7 @@ def test_a_summary_reads_as_in_mlagents():
 
 def test_a_summary_without_episodes_reads_as_in_mlagents():
     event = MetricsReported("B", 1000, 1.0, {}, None, None, None, False)
-    assert summary_line(event) == (
+    assert summary(event).line == (
         "B. Step: 1000. Time Elapsed: 1.000 s. No episode was completed since last summary. Not Training."
     )
 
@@ -95,19 +95,19 @@ def test_a_summary_of_what_learns_without_acting_has_its_losses():
         (BehaviorStateChanged("B", "failed", "its environment hung"), "[ERROR] B: failed: its environment hung"),
         (
             CheckpointSaved("B", 500, "results/a/B/B-500", "interval", 12.5, True, 1, 0.1),
-            "[INFO] B: saved checkpoint at step 500: results/a/B/B-500 (interval, mean reward 12.500, best so far)",
+            "[INFO] B: step 500 saved, return 12.5, best: results/a/B/B-500",
         ),
         (CheckpointFailed("B", 5, "asked", "disk full"), "[ERROR] B: step 5 not saved (asked): disk full"),
         (
             PolicyExported("B", 5, "results/a/B.onnx", 1.2e-7, 0.1),
-            "[INFO] B: exported policy at step 5: results/a/B.onnx (max difference 1.2e-07)",
+            "[INFO] B: step 5 exported (max difference 1.2e-07): results/a/B.onnx",
         ),
         (ExportFailed("B", 5, "differs"), "[ERROR] B: step 5 not exported: differs"),
         (LogEmitted("warning", "B", "no effect"), "[WARNING] B: no effect"),
         (LogEmitted("info", "", "hello"), "[INFO] hello"),
         (
             EnvironmentFailed("gym:X", ("A", "B"), "hung"),
-            "[ERROR] Environment gym:X failed, ending A, B: hung",
+            "[ERROR] Environment failed, ending A, B: gym:X: hung",
         ),
         (
             EnvironmentRestarting("gym:X", 1, ("A", "B"), "gym:X, worker 1: step raised", "", 3),
@@ -118,20 +118,20 @@ def test_a_summary_of_what_learns_without_acting_has_its_losses():
             "[INFO] Environment gym:X: worker 1 acts again after 2.2 s",
         ),
         (EnvironmentAwaits("unity:editor", "press Play"), "[INFO] Environment unity:editor: press Play"),
-        (CommandAsked("1f", "Pause", None), "[INFO] Requested: pause of all behaviors"),
-        (CommandAsked("1f", "SaveCheckpoint", "B"), "[INFO] Requested: checkpoint of B"),
-        (CommandAsked("1f", "Stop", None), "[INFO] Requested: stop"),
-        (CommandFinished("1f", False, "the run is over"), "[ERROR] Failed: command 1f: the run is over"),
+        (CommandAsked("1f", "Pause", None), "[INFO] pause requested"),
+        (CommandAsked("1f", "SaveCheckpoint", "B"), "[INFO] B: checkpoint requested"),
+        (CommandAsked("1f", "Stop", None), "[INFO] stop requested"),
+        (CommandFinished("1f", False, "the run is over"), "[ERROR] command 1f failed: the run is over"),
         (HyperparameterChanged("B", 5, "beta", 0.005, 0.25), "[INFO] B: beta 0.005 -> 0.25 from step 5"),
         (
             BehaviorRolledBack("B", 500, 900, "results/a/B/B-500"),
-            "[WARNING] B: rolled back from step 900 to step 500, results/a/B/B-500",
+            "[WARNING] B: rolled back from step 900 to step 500: results/a/B/B-500",
         ),
         (
             LessonChanged("B", 5, "wall_height", 2, 3, "higher"),
-            "[INFO] B: wall_height goes to lesson 2 of 3 (higher) at step 5",
+            "[INFO] B: wall_height: lesson 2 of 3 (higher) from step 5",
         ),
-        (LessonChanged("B", 5, "wall", 2, 3), "[INFO] B: wall goes to lesson 2 of 3 at step 5"),
+        (LessonChanged("B", 5, "wall", 2, 3), "[INFO] B: wall: lesson 2 of 3 from step 5"),
         (NoteAdded("warmer\nnow"), "[INFO] Note: warmer now"),
         (NoteAdded("limps", "B"), "[INFO] Note on B: limps"),
         (
@@ -153,7 +153,7 @@ def test_outcome_of_a_command_says_which_one():
         CommandAsked("2e", "RollBack", "B"),
         CommandFinished("2e", False, "B has ended"),
         CommandFinished("1f", True, "A, B paused"),
-    )[2:] == ["[ERROR] Failed: roll back of B: B has ended", "[INFO] Done: pause of all behaviors: A, B paused"]
+    )[2:] == ["[ERROR] B: roll back failed: B has ended", "[INFO] pause done: A, B paused"]
 
 
 def test_warning_that_has_passed_is_named_in_its_own_words():
@@ -173,7 +173,7 @@ def test_the_reason_of_a_failure_is_printed_once_unless_others_trained_on():
     run_failed = RunStateChanged("failed", "step raised; no", 3)
     training = RunStateChanged("training")
     assert printed(training, failure, *ended, run_failed)[1:] == [
-        "[ERROR] Environment env failed, ending A, B: step raised; no",
+        "[ERROR] Environment failed, ending A, B: env: step raised; no",
         "Traceback",
         "KeyError: 1",
         "[ERROR] A: failed",
@@ -193,7 +193,7 @@ def test_debug_lines_and_all_of_a_traceback_need_debug():
     calls = [f"  call {number}" for number in range(20)]
     detail = "\n".join(["Traceback (most recent call last):", *calls])
     events = LogEmitted("debug", "B", "detail"), EnvironmentFailed("gym:X", ("B",), "raised", detail)
-    failed = "[ERROR] Environment gym:X failed, ending B: raised"
+    failed = "[ERROR] Environment failed, ending B: gym:X: raised"
     assert printed(*events) == [failed, "...", *calls[-12:]]
     at = clock_time(5.0)
     assert printed(*events, debug=True) == [f"{at} [DEBUG] B: detail", f"{at} {failed}", *detail.splitlines()]
@@ -217,7 +217,7 @@ def test_debug_says_when_how_long_and_where_the_time_goes():
 
 def test_a_failed_worker_always_shows_its_traceback():
     assert printed(WorkerFailed("learner:B", "ValueError: no", "Traceback\n  in f\n")) == [
-        "[ERROR] learner:B failed: ValueError: no",
+        "[ERROR] learner:B: failed: ValueError: no",
         "Traceback",
         "  in f",
     ]

@@ -104,8 +104,8 @@ def test_restart_is_announced_with_its_reason() -> None:
     event = EnvironmentRestarting(scenes.PLAYER, 2, ("Walker",), f"{scenes.PLAYER}, worker 2: it was killed", "", 1)
     alert = alert_for(event, scenes.restarting().view())
     assert alert is not None
-    assert (alert.title, alert.severity) == ("player 2 of unity:builds/Walker is restarting", "warning")
-    assert alert.text == "it was killed; the others go on"
+    assert (alert.title, alert.severity) == ("Walker", "warning")
+    assert alert.text == "player 2, restart 1: it was killed"
     assert not alert.is_loud
 
 

@@ -183,9 +183,9 @@ async def test_export_of_a_checkpoint_is_in_its_line() -> None:
     story.publish(CheckpointSaved("Walker", 7000, "w/W-7000", "interval", 5.0, True, 9, 1.0), after=1)
     story.publish(LogEmitted("info", "run", "between"), after=1)
     async with Driven(story.view(), opened="log") as screen:
-        assert "step 7000, return 5.000, best: w/W-7000" in await screen.text()
+        assert "step 7000 saved, return 5.000, best: w/W-7000" in await screen.text()
         text = await screen.publish(PolicyExported("Walker", 7000, "w/W-7000.onnx", 0.0, 1.0))
-        assert "step 7000, return 5.000, best, ONNX: w/W-7000" in text
+        assert "step 7000 saved, return 5.000, best, ONNX" in text
         assert "   ONNX " not in text
         await screen.press("up", "y")
         assert "w/W-7000\n" in screen.clipboard
@@ -195,7 +195,7 @@ async def test_export_of_a_checkpoint_is_in_its_line() -> None:
             PolicyExported("Walker", 8000, "w/Walker-8000.onnx", 0.0, 1.0),
             ExportFailed("Walker", 7000, "disk full"),
         )
-        assert "ONNX   Walker    step 8000: w/Walker-8000.onnx" in text, "it is of no checkpoint"
+        assert "ONNX   Walker    step 8000 exported" in text, "it is of no checkpoint"
         assert "step 7000 not exported: disk full" in text
 
 
@@ -243,7 +243,7 @@ async def test_path_of_a_checkpoint_is_shown_whole_or_not_at_all() -> None:
     folder = "results/a-run-with-a-long-name/Walker/checkpoints"
     story.publish(CheckpointSaved("Walker", 7000, f"{folder}/Walker-7000", "interval", 5.0, True, 9, 1.0), after=1)
     async with Driven(story.view(), opened="log") as screen:
-        assert cursor_line(await screen.text()).endswith("step 7000, return 5.000, best")
+        assert cursor_line(await screen.text()).endswith("step 7000 saved, return 5.000, best")
         assert f"{folder}/Walker-7000" in (await screen.press("enter")).replace("\n", "").replace(" ", "")
     async with Driven(story.view(), (200, 60), opened="log") as screen:
         assert f"best: {folder}/Walker-7000" in await screen.text()

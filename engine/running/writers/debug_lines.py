@@ -1,0 +1,52 @@
+"""The further lines that `--debug` adds to events: about sizes, times and devices."""
+
+from __future__ import annotations
+
+from rl_tui.engine.running.machine.memory import size_text
+from rl_tui.engine.session.messages import (
+    CheckpointSaved,
+    DevicesSampled,
+    Event,
+    MetricsReported,
+    PolicyExported,
+    TimeSplit,
+)
+
+
+class DebugLines:
+    """What `--debug` adds to the events of one run. Used by one thread."""
+
+    def __init__(self) -> None:
+        self._splits: dict[str, TimeSplit] = {}
+        self._has_devices = False
+
+    def follow(self, event: Event) -> str | None:
+        """One line to print below the event's own; None where there is nothing to add."""
+        match event:
+            case TimeSplit():
+                self._splits[event.behavior] = event
+            case MetricsReported() if split := self._splits.get(event.behavior):
+                return _time_split(split)
+            case CheckpointSaved():
+                size = size_text(event.size_bytes)
+                return f"{event.behavior}: checkpoint of step {event.step}: {size} in {event.seconds:.3f} s"
+            case PolicyExported():
+                return f"{event.behavior}: export of step {event.step}: written and checked in {event.seconds:.3f} s"
+            case DevicesSampled() if not self._has_devices:
+                self._has_devices = True
+                return _devices(event)
+        return None
+
+
+def _time_split(split: TimeSplit) -> str:
+    return (
+        f"{split.behavior}: seconds so far: environment {split.environment_seconds:.1f}, policy"
+        f" {split.inference_seconds:.1f}, updates {split.update_seconds:.1f}, waiting {split.waiting_seconds:.1f},"
+        f" other {split.other_seconds:.1f}"
+    )
+
+
+def _devices(event: DevicesSampled) -> str:
+    gpus = ", ".join(gpu.name for gpu in event.gpus) or event.gpu_note
+    free = size_text(max(0, event.memory_total_bytes - event.memory_used_bytes))
+    return f"machine: {event.num_cpus} CPUs, {free} of memory free, {size_text(event.disk_free_bytes)} of disk; {gpus}"
