@@ -297,7 +297,7 @@ class TrainerApp(TerminalApp[ExitReason]):
                 self.redraw()
         self._painter.write()
         is_waiting = self._is_picture_due or self._painter.is_due
-        if self._follow_up is not None and not self.status.num_pending and not is_waiting:
+        if self._follow_up is not None and not self.status.pending and not is_waiting:
             self._follow_up.pause()
 
     def _show_title(self, now: float) -> None:
@@ -401,7 +401,7 @@ class TrainerApp(TerminalApp[ExitReason]):
         if isinstance(command, Stop):
             self.exit_policy.on_signal(command.exit_code)
         else:
-            self.status.add(command.id, label_of(command))
+            self.status.add(command, label_of(command))
             self.send(command)
 
     def _on_signal(self, number: int) -> None:

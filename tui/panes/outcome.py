@@ -35,7 +35,7 @@ class OutcomeLine(Pane):
         if has_report and notice is not None:
             return [line(Span(f" {fit_message(safe_text(notice.text), width - 2)}", notice.tone))]
         if has_report and latest is not None:
-            return [outcome_line(latest, status.num_pending, frame, width)]
+            return [outcome_line(latest, len(status.pending), frame, width)]
         where = _where(frame, width)
         if not frame.is_new or frame.view.is_over:
             return [where]

@@ -6,6 +6,7 @@ import math
 import time
 from dataclasses import dataclass
 
+from rl_tui.engine.session.messages import Command
 from rl_tui.engine.session.view import CommandView, RunView
 from rl_tui.tui.drawing.lines import Tone
 from rl_tui.tui.state.alert import ShownAlert
@@ -15,7 +16,7 @@ from rl_tui.tui.state.alert import ShownAlert
 class PendingCommand:
     """A command of this screen. sent_at: on the monotonic clock. outcome: None, or its result `seconds` later."""
 
-    command_id: str
+    command: Command
     label: str
     sent_at: float
     outcome: CommandView | None = None
@@ -48,10 +49,10 @@ class CommandStatus:
         self.alert: ShownAlert | None = None
         self._pending: dict[str, PendingCommand] = {}
 
-    def add(self, command_id: str, label: str) -> None:
+    def add(self, command: Command, label: str) -> None:
         """A command was sent."""
-        command = PendingCommand(command_id, label, time.monotonic())
-        self._pending[command_id], self.latest, self.notice = command, command, None
+        pending = PendingCommand(command, label, time.monotonic())
+        self._pending[command.id], self.latest, self.notice = pending, pending, None
 
     def say(self, text: str, tone: Tone = "warning") -> None:
         """Show a notice, until a command has news or some seconds have passed."""
@@ -65,13 +66,9 @@ class CommandStatus:
         return self.latest.changed_at if self.latest is not None else -math.inf
 
     @property
-    def num_pending(self) -> int:
-        """How many commands have no outcome yet."""
-        return len(self._pending)
-
-    def is_pending(self, command_id: str) -> bool:
-        """Whether that command has no outcome yet."""
-        return command_id in self._pending
+    def pending(self) -> list[Command]:
+        """The commands without an outcome, oldest first."""
+        return [each.command for each in self._pending.values()]
 
     def forget(self, command_id: str) -> None:
         """The outcome of that command is of no interest any more."""
@@ -81,10 +78,10 @@ class CommandStatus:
         """Read outcomes from `view`; returns whether there is a new one."""
         has_news = False
         for pending in list(self._pending.values()):
-            command = view.commands.get(pending.command_id)
+            command = view.commands.get(pending.command.id)
             if command is not None and command.state != "pending":
                 pending.outcome, pending.seconds = command, time.monotonic() - pending.sent_at
                 self.latest, self.notice = pending, None
-                del self._pending[pending.command_id]
+                del self._pending[pending.command.id]
                 has_news = True
         return has_news

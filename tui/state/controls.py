@@ -41,7 +41,6 @@ class Controls:
         self._state = state
         self._status = status
         self._send = send
-        self._sent: list[RunCommand] = []
 
     @property
     def selected(self) -> BehaviorView | None:
@@ -54,7 +53,7 @@ class Controls:
         alive = [behavior for behavior in chosen if behavior.state in ("starting", "training", "paused")]
         is_paused = bool(alive) and all(self._will_be_paused(behavior) for behavior in alive)
         target = self._target(everything)
-        for command in self._pending():
+        for command in self._status.pending:
             if isinstance(command, Pause | Resume) and command.behavior == target:
                 self._status.forget(command.id)  # one that is undone before it had an effect has not failed
         self.request(Resume(target) if is_paused else Pause(target))
@@ -75,8 +74,7 @@ class Controls:
         """Send the command, or say why not."""
         label = label_of(command)
         if self.may(label):
-            self._status.add(command.id, label)
-            self._sent = [*self._pending(), command]
+            self._status.add(command, label)
             self._send(command)
 
     def may(self, label: str) -> bool:
@@ -100,16 +98,12 @@ class Controls:
         """Whether a change of a hyperparameter, or a roll back, is pending."""
         return any(
             isinstance(command, SetHyperparameter | RollBack) and command.behavior == behavior.name
-            for command in self._pending()
+            for command in self._status.pending
         )
-
-    def _pending(self) -> list[RunCommand]:
-        """The commands without an outcome, oldest first."""
-        return [command for command in self._sent if self._status.is_pending(command.id)]
 
     def _will_be_paused(self, behavior: BehaviorView) -> bool:
         """Whether it is paused once the pending commands are done."""
-        for command in reversed(self._pending()):
+        for command in reversed(self._status.pending):
             if isinstance(command, Pause | Resume) and command.behavior in (None, behavior.name):
                 return isinstance(command, Pause)
         return behavior.state == "paused"
