@@ -10,12 +10,13 @@ from types import TracebackType
 
 from rl_tui.engine.api.behavior_learner import BehaviorLearner, Losses
 from rl_tui.engine.api.environments import EnvironmentLike
-from rl_tui.engine.api.plan import plan_learner
+from rl_tui.engine.api.plain_failures import plain_failures
+from rl_tui.engine.api.plan import argument_of, plan_learner
 from rl_tui.engine.api.policies import is_whole
 from rl_tui.engine.api.settings import SettingsLike
 from rl_tui.engine.api.usage import Usage
-from rl_tui.engine.api.wording import of_learner, plain_failures, worded
 from rl_tui.engine.api.workbench import Workbench
+from rl_tui.engine.config.naming import naming
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.storage.run_folder import RunFolder
@@ -51,7 +52,7 @@ class Learner(BehaviorLearner):
         settings name. behavior: the only one to train. initialize_from: what a new folder begins with: the path of a
         checkpoint, of a run's folder or of a raw policy. The keywords win over the settings. Raises RlTuiError.
         """
-        with plain_failures(), worded(of_learner):
+        with plain_failures(), naming(argument_of):
             plan = plan_learner(settings, env, folder, behavior, seed, num_envs, device, initialize_from)
             self._bench = Workbench(plan)
         self._usage = Usage(self._bench)

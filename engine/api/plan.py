@@ -55,7 +55,7 @@ def plan_learner(
         overrides["env_settings.env"] = full_name(env)
     keywords = {"env_settings.seed": seed, "env_settings.num_envs": num_envs, "torch_settings.device": device}
     overrides |= {key: value for key, value in keywords.items() if value is not None}
-    config = read_run_config(settings, overrides, behavior, _keyword_of)
+    config = read_run_config(settings, overrides, behavior, argument_of)
     name = behavior or _name_for(path, config.env_settings.env if env is None else env)
     origin = None if initialize_from is None else str(_absolute(initialize_from, "initialize_from"))
     config = _narrowed(config, behavior, origin, is_of_any=behavior is None and is_of_one_behavior(settings))
@@ -103,7 +103,8 @@ def _absolute(path: object, keyword: str = "folder") -> Path:
     return Path(os.path.abspath(name))
 
 
-def _keyword_of(dotted: str) -> str:
+def argument_of(dotted: str) -> str:
+    """The argument of a Learner that sets a path."""
     is_folder = dotted in ("checkpoint_settings.run_id", "checkpoint_settings.results_dir")
     return "folder" if is_folder else keyword_of(dotted)
 

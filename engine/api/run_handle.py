@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import get_args
 
 from rl_tui.engine.api.live_view import LiveView
-from rl_tui.engine.api.wording import of_run, reword
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import CommandError, RlTuiError
 from rl_tui.engine.process.tracebacks import forget_locals
@@ -69,7 +68,7 @@ class SentCommand:
                 raise TimeoutError(f"{type(self.command).__name__} is not finished after {timeout:g} s")
             time.sleep(ANSWER_SECONDS)
         if not outcome.ok:
-            raise CommandError(of_run(outcome.message))
+            raise CommandError(outcome.message)
         return outcome.message
 
 
@@ -155,8 +154,6 @@ class RunHandle:
     def error(self) -> RlTuiError | None:
         """Why the run could not start, or what ended it early; None while it goes on, and where nothing did."""
         failure = self._launch.failure
-        if isinstance(failure, RlTuiError):
-            reword(failure, of_run)
         if failure is None or isinstance(failure, RlTuiError):
             return failure
         error = RlTuiError(f"an internal error ended the run: {type(failure).__name__}: {failure}")

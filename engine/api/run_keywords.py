@@ -65,7 +65,7 @@ class RunKeywords(TypedDict, total=False):
 
 def runnable_config(settings: SettingsLike, keywords: RunKeywords) -> RunConfig:
     """The settings of a run, all of which are supported. Raises ConfigError and NotSupportedError."""
-    config = read_run_config(settings, _overrides(keywords), name_of=_argument_of)
+    config = read_run_config(settings, _overrides(keywords), name_of=argument_of)
     if keywords.get("deterministic"):
         config = config.acting_deterministically(PYTHON)
     require_supported(config)
@@ -73,7 +73,7 @@ def runnable_config(settings: SettingsLike, keywords: RunKeywords) -> RunConfig:
     return config
 
 
-def _argument_of(dotted: str) -> str:
+def argument_of(dotted: str) -> str:
     """The argument that sets a path: its keyword, or the key of `set`."""
     return _KEYWORDS.get(dotted, dotted)
 

@@ -10,9 +10,9 @@ from typing import Unpack
 
 from rl_tui.engine.api.progress import Progress, progress_of
 from rl_tui.engine.api.run_handle import POLL_SECONDS, RunHandle
-from rl_tui.engine.api.run_keywords import RunKeywords, runnable_config
+from rl_tui.engine.api.run_keywords import RunKeywords, argument_of, runnable_config
 from rl_tui.engine.api.settings import SettingsLike
-from rl_tui.engine.api.wording import of_run, worded
+from rl_tui.engine.config.naming import naming
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.process.interrupts import is_interrupt
@@ -59,10 +59,10 @@ def start(
     ending = StopOn(stop_on)
     milestones = tuple((interval, ending(hook)) for interval, hook in (every or {}).items())
     hooks = Hooks(() if on_train_step is None else (ending(on_train_step),), milestones)
-    with worded(of_run):
+    with naming(argument_of):
         config = runnable_config(settings, keywords)
         require_startable(config)
-    return RunHandle(config, hooks, ending)
+        return RunHandle(config, hooks, ending)
 
 
 def train(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from types import TracebackType
 
-from rl_tui.engine.api.wording import make_plain
+from rl_tui.engine.api.plain_failures import make_plain
 from rl_tui.engine.errors import RlTuiError
 
 

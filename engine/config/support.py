@@ -11,6 +11,7 @@ from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be, must_
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
 from rl_tui.engine.config.environments import environment_names, has_mlagents_defaults, kind_of
+from rl_tui.engine.config.naming import name_of, switched_on
 from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.config.presets import presets_in, profile_names
 from rl_tui.engine.config.requirements import missing_library
@@ -20,7 +21,8 @@ from rl_tui.engine.errors import ConfigError, NotSupportedError
 
 _FEW_UPDATES = 20
 _LATER = "is not supported yet"
-_TO_THE_EDITOR = "no environment is named: it trains in the Unity Editor. For another, set env (or --env) to"
+_TO_THE_EDITOR = "no environment is named: it trains in the Unity Editor. For another, set"
+_INFERENCE = "checkpoint_settings.inference"
 _ONLY_UNITY = "used only with Unity players"
 _RESTARTS, _ACTS = "only worker processes are restarted (num_workers)", "only worker processes act (num_workers)"
 _ONLY_WORKERS = {
@@ -83,7 +85,8 @@ def editor_note(config: RunConfig) -> str | None:
     settings = config.env_settings
     if settings.env is not None or settings.env_path is not None:
         return None
-    return f"{_TO_THE_EDITOR} {environment_names()}"
+    name = name_of("env_settings.env")
+    return f"{_TO_THE_EDITOR} env{'' if name == 'env' else f' (or {name})'} to {environment_names()}"
 
 
 def preset_note(config: RunConfig) -> str | None:
@@ -183,10 +186,11 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
         text = must_be("a key under environment_parameters", name, known)
         yield Diagnostic(("env_settings", "parameters", name), text, of_key=True)
     if config.checkpoint_settings.force and config.checkpoint_settings.inference:
-        text = "cannot be combined with --inference, which changes no file of the run"
+        text = f"cannot be combined with {switched_on(_INFERENCE)}, which changes no file of the run"
         yield Diagnostic(("checkpoint_settings", "force"), text)
     if config.checkpoint_settings.resume_or_start and config.checkpoint_settings.inference:
-        text = "cannot be combined with --inference, which needs a run that has learned: use --resume"
+        text = f"cannot be combined with {switched_on(_INFERENCE)}, which needs a run that has learned: use"
+        text += f" {switched_on('checkpoint_settings.resume')}"
         yield Diagnostic(("checkpoint_settings", "resume_or_start"), text)
     if isinstance(env, str) and len(config.behaviors) > 1 and (kind := kind_of(env)) and kind.has_one_behavior:
         text = f"must map each of the {len(config.behaviors)} behaviors to an environment"
@@ -225,7 +229,8 @@ def _too_many_editors(settings: EnvSettings) -> Iterator[Diagnostic]:
     """More than the one that the user has open."""
     editors = [path for path, environment in _environments(settings) if environment == EDITOR]
     if editors and settings.num_envs > 1:
-        text = f"must be 1 in the Unity Editor, got {settings.num_envs}. Build a player for several: --env PATH"
+        text = f"must be 1 in the Unity Editor, got {settings.num_envs}. Build a player for several:"
+        text += f" {name_of('env_settings.env')} PATH"
         yield Diagnostic(("env_settings", "num_envs"), text)
     for path in editors[1:]:
         yield Diagnostic(path, f"must be another environment than {EDITOR}: there is one Unity Editor in a run")
@@ -257,7 +262,7 @@ def _unused(config: RunConfig) -> Iterator[Diagnostic]:
         name = "resume" if start.resume else "resume_or_start"
         yield Diagnostic(("checkpoint_settings", "force"), f"{name} replaces nothing", of_key=True)
     if config.checkpoint_settings.inference:
-        yield Diagnostic(("writers",), "with --inference no statistics are recorded", of_key=True)
+        yield Diagnostic(("writers",), f"with {switched_on(_INFERENCE)} no statistics are recorded", of_key=True)
     for path, behavior in _sections(config):
         yield from _unused_in_behavior(path, behavior)
     for path, environment in _environments(config.env_settings):
@@ -363,7 +368,8 @@ def _untrained(config: RunConfig) -> Iterator[Diagnostic]:
         return
     names = [name for name, behavior in config.behaviors.items() if behavior.init_path is None]
     if names:
-        text = f"{', '.join(names)} will act untrained. Add --resume, --initialize-from or an init_path"
+        resume, origin = switched_on("checkpoint_settings.resume"), name_of("checkpoint_settings.initialize_from")
+        text = f"{', '.join(names)} will act untrained. Add {resume}, {origin} or an init_path"
         yield Diagnostic(("checkpoint_settings", "inference"), text)
 
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from rl_tui.engine.config.naming import set_to
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.process.files import open_regular
@@ -28,7 +29,7 @@ def max_steps_reached(key: str, step: int, max_steps: int) -> str:
     """Why a resumed behavior does not train. key: of its settings in the file."""
     reached = f"has reached max_steps ({step} of {max_steps}) and learns no more"
     more = max_steps * (step // max_steps + 1)
-    return f"{reached}; to continue, raise max_steps in the file or with --set {key}.max_steps={more}"
+    return f"{reached}; to continue, raise max_steps in the file or with {set_to(f'{key}.max_steps', more)}"
 
 
 def goal_note(

@@ -12,6 +12,7 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.environment_name import EDITOR
 from rl_tui.engine.config.environments import kind_of
+from rl_tui.engine.config.naming import switched_on
 from rl_tui.engine.config.support import find_unsupported_defaults
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError, HookError, NotSupportedError, PluginError
@@ -166,7 +167,9 @@ class BehaviorBuilder:
         if (kind := kind_of(place.source.env)) is not None and not kind.has_agents:
             return None  # as a warning says
         if not run.is_training:
-            run.bus.log("warning", self._spec.name, "evaluation: no effect with --inference, the policy stays as it is")
+            inference = switched_on("checkpoint_settings.inference")
+            text = f"evaluation: no effect with {inference}, the policy stays as it is"
+            run.bus.log("warning", self._spec.name, text)
             return None
         environment = run.config.env_settings
         num_copies = min(environment.num_envs, settings.episodes)

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from rl_tui.engine.config.naming import switched_on
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import (
     CheckpointError,
@@ -399,7 +400,7 @@ class Learner:
         if not self._settings.is_training:
             return f"{self.behavior} only plays"
         if self.life.is_closed or self.is_over:
-            return f"{self.behavior} has ended; --resume continues from a checkpoint"
+            return f"{self.behavior} has ended; {switched_on('checkpoint_settings.resume')} continues from a checkpoint"
         return ""
 
     def _set(self, command: SetHyperparameter) -> None:

@@ -13,6 +13,7 @@ from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath
 from rl_tui.engine.config.environment_name import is_of_unity
 from rl_tui.engine.config.environments import kind_of
 from rl_tui.engine.config.hyperparameters import Hyperparameters
+from rl_tui.engine.config.naming import name_of
 from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
@@ -174,4 +175,5 @@ def _is_there(path: Path) -> bool:
 
 def _require_origin(settings: CheckpointSettings) -> None:
     assert settings.initialize_from is not None
-    RunFolder(Path(settings.results_dir), settings.initialize_from).require_exists("--initialize-from")
+    origin = RunFolder(Path(settings.results_dir), settings.initialize_from)
+    origin.require_exists(name_of("checkpoint_settings.initialize_from"))

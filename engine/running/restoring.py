@@ -11,6 +11,7 @@ import numpy as np
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import one_of, visible
+from rl_tui.engine.config.naming import name_of
 from rl_tui.engine.config.run import CheckpointSettings
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.export.policy_files import RAW, read_weights
@@ -109,10 +110,11 @@ class Restorer:
         if self._settings.initialize_from is None:
             return None
         other = RunFolder(self._results_dir, self._settings.initialize_from)
-        other.require_exists("--initialize-from")
+        other.require_exists(name_of("checkpoint_settings.initialize_from"))
         newest = CheckpointStore(other.behavior(name).checkpoints, name, 0).newest_valid()
         if newest.path is None:
-            raise CheckpointError(f"--initialize-from {self._settings.initialize_from}: it has no checkpoint of {name}")
+            flag = name_of("checkpoint_settings.initialize_from")
+            raise CheckpointError(f"{flag} {self._settings.initialize_from}: it has no checkpoint of {name}")
         return newest.path
 
     def _load(

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from rl_tui.engine.config.diagnostics import Diagnostic
 from rl_tui.engine.config.run import DEVICES, RunConfig
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.command_ledger import Report
@@ -82,7 +83,8 @@ def device_of(config: RunConfig) -> torch.device:
         reason = "torch was built without it" if isinstance(error, NotImplementedError) else str(error).splitlines()[0]
         is_unknown = reason.startswith("Expected one of")  # torch knows no such kind
         text = f'must be {DEVICES}, got "{name}"' if is_unknown else f"{name} is not available: {reason}"
-        raise ConfigError(f"torch_settings.device: {text}") from error
+        place = config.source.place(Diagnostic(("torch_settings", "device"), ""))
+        raise ConfigError(f"{place}: {text}") from error
 
 
 def derived_seed(*parts: int) -> int:

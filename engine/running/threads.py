@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Generic, TypeVar
 
 from rl_tui.engine.process.tracebacks import name_and_text, whole_traceback
@@ -180,7 +181,7 @@ def has_returned(name: str, call: Callable[[], None], is_late: Callable[[], bool
         except BaseException as error:  # raised again in the thread that waits
             raised.append(error)
 
-    thread = threading.Thread(target=noted, name=name, daemon=True)
+    thread = threading.Thread(target=copy_context().run, args=(noted,), name=name, daemon=True)
     thread.start()
     while thread.is_alive() and not is_late():
         thread.join(PARK_SECONDS)
@@ -215,6 +216,6 @@ def spawn(
             finally:
                 on_failure(error)
 
-    thread = threading.Thread(target=supervised, name=name, daemon=True)
+    thread = threading.Thread(target=copy_context().run, args=(supervised,), name=name, daemon=True)
     thread.start()
     return thread

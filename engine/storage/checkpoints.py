@@ -17,6 +17,7 @@ import numpy as np
 import safetensors
 from numpy.typing import NDArray
 
+from rl_tui.engine.config.naming import switched_on
 from rl_tui.engine.errors import CheckpointError, NonFiniteError
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.session.returns import best_checkpoint
@@ -159,7 +160,8 @@ class CheckpointStore:
             return Newest(path, tuple(skipped))
         if skipped:
             reasons = "".join(f"\n  {reason}" for reason in skipped)
-            raise CheckpointError(f"{self.folder}: no checkpoint is valid; use --force to start from scratch{reasons}")
+            force = switched_on("checkpoint_settings.force")
+            raise CheckpointError(f"{self.folder}: no checkpoint is valid; use {force} to start from scratch{reasons}")
         return Newest(None, ())
 
     def newer_than(self, path: Path) -> tuple[Path, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from rl_tui.engine.config.naming import name_of, switched_on
 from rl_tui.engine.errors import ConfigError, RunBusyError
 from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.process.vital_signs import this_process
@@ -46,7 +47,8 @@ if TYPE_CHECKING:  # its import takes longer than to list fifty runs
     from rl_tui.engine.config.run import RunConfig
 
 
-RESUME = "--resume"
+RESUME, FORCE = "checkpoint_settings.resume", "checkpoint_settings.force"
+RUN_ID, RESULTS_DIR = "checkpoint_settings.run_id", "checkpoint_settings.results_dir"
 
 
 class RunFolder:
@@ -56,20 +58,21 @@ class RunFolder:
     """
 
     def __init__(
-        self, results_dir: Path, run_id: str, disk: Disk = DISK, is_counted: bool = False, resumes_by: str = RESUME
+        self, results_dir: Path, run_id: str, disk: Disk = DISK, is_counted: bool = False, resumes_by: str = ""
     ):
-        """is_counted: there is no --run-id, and `open` may append a number to run_id. resumes_by: the flag or the place
-        in a file that asks for a run to be continued."""
+        """is_counted: there is no --run-id, and `open` may append a number to run_id. resumes_by: the place in a
+        file that asks for a run to be continued; "" for none."""
         if not PLAIN_NAME.fullmatch(run_id):
             raise ConfigError(
-                "--run-id: must be 1 to 64 letters, digits, dots, hyphens and underscores, starting with a letter or a"
-                f" digit, got {run_id!r}"
+                f"{name_of(RUN_ID)}: must be 1 to 64 letters, digits, dots, hyphens and underscores, starting with a"
+                f" letter or a digit, got {run_id!r}"
             )
         self.run_id = run_id
         self.path = results_dir / run_id
         self._disk = disk
         self._is_counted = is_counted
-        self._resumes_by = resumes_by
+        self._resumes_by = resumes_by or name_of(RESUME)
+        self._resume = "resume: true" if resumes_by else switched_on(RESUME)
         self._lock: int | None = None
         self._is_new = False
         self._is_resumed = False
@@ -79,14 +82,14 @@ class RunFolder:
         """The folder of a run with this configuration, as an absolute path."""
         settings = config.checkpoint_settings
         results_dir = Path(settings.results_dir).absolute()
-        resumes_by = config.source.place_in_file(("checkpoint_settings", "resume")) or RESUME
+        resumes_by = config.source.place_in_file(("checkpoint_settings", "resume")) or ""
         if settings.run_id is not None:
             return cls(results_dir, settings.run_id, resumes_by=resumes_by)
         named_by = config.source.run_name or config.source.file
         return cls.of_file(results_dir, named_by, or_start=settings.resume_or_start, resumes_by=resumes_by)
 
     @classmethod
-    def of_file(cls, results_dir: Path, file: str, *, or_start: bool, resumes_by: str = RESUME) -> RunFolder:
+    def of_file(cls, results_dir: Path, file: str, *, or_start: bool, resumes_by: str = "") -> RunFolder:
         """The folder of a run without --run-id. or_start: always the same one, that of the first run of this file."""
         name = run_name(file)
         run_id = first_run_id(name) if or_start else name
@@ -165,7 +168,7 @@ class RunFolder:
         except OSError as error:
             self.close()
             reason = f"{error.strerror}: {error.filename}"
-            text = f"{self.path}: cannot be created ({reason}). --results-dir must be a writable folder"
+            text = f"{self.path}: cannot be created ({reason}). {name_of(RESULTS_DIR)} must be writable"
             raise ConfigError(text) from error
         return done
 
@@ -233,26 +236,23 @@ class RunFolder:
         name, self._is_counted = self.run_id, False
         if resume:
             self._use_newest()
-            return (f"{self._resume} continues {self.run_id}, the newest run of {name}; --run-id names another",)
+            text = f"{self._resume} continues {self.run_id}, the newest run of {name}"
+            return (f"{text}; {name_of(RUN_ID)} names another",)
         make_folders(self.results_dir, self._disk)
         while not self._is_new:
             self._use_id(next_run_id(self.results_dir, name))
             with suppress(FileExistsError):  # another process was faster
                 self._disk.make_folder(self.path)
                 self._is_new = True
-        return ("--force has no effect without --run-id: this run has a folder of its own",) if force else ()
-
-    @property
-    def _resume(self) -> str:
-        """What asks for a run to be continued, as it is written."""
-        return RESUME if self._resumes_by == RESUME else "resume: true"
+        unused = f"{switched_on(FORCE)} has no effect without {name_of(RUN_ID)}: this run has a folder of its own"
+        return (unused,) if force else ()
 
     def _use_newest(self) -> None:
         """Use the newest run of this name. Raises ConfigError."""
         run_id = newest_run_id(self.results_dir, self.run_id)
         if run_id is None:
             where = f"no run of {self.run_id} in {self.results_dir}"
-            raise ConfigError(f"{self._resumes_by}: {where}. Name one with --run-id, or remove {self._resume}")
+            raise ConfigError(f"{self._resumes_by}: {where}. Name one with {name_of(RUN_ID)}, or remove {self._resume}")
         self._use_id(run_id)
 
     def _use_id(self, run_id: str) -> None:
@@ -270,15 +270,16 @@ class RunFolder:
             raise ConfigError(f"{self._resumes_by}: no run in {self.path}. Remove {self._resume} to start a new one")
         owner = owner_of(self.path)
         if owner in ("ML-Agents", "other"):
-            raise ConfigError(f"{foreign_text(self.path, owner)}. Nothing in it was changed: choose another --run-id")
+            text = f"{foreign_text(self.path, owner)}. Nothing in it was changed: choose another {name_of(RUN_ID)}"
+            raise ConfigError(text)
         self._require_own_files()
         if owner == "none" or resume or accepts_run:
             return ()
         self._require_idle()
         if has_learned(self.path):
             raise ConfigError(
-                f"{self.path} holds an earlier run. Continue it with --resume, replace it with --force, or choose"
-                " another --run-id"
+                f"{self.path} holds an earlier run. Continue it with {switched_on(RESUME)}, replace it with"
+                f" {switched_on(FORCE)}, or choose another {name_of(RUN_ID)}"
             )
         return (f"{self.path}: its earlier run ended before it learned anything and is replaced",)
 
@@ -315,7 +316,7 @@ class RunFolder:
             return RunBusyError(f"{self.path}: {text}")
         return RunBusyError(
             f"{self.path}: another process ({process}) is writing to this run. Stop it, watch it with `rl-tui"
-            f" replay {self.run_id}`, or choose another --run-id"
+            f" replay {self.run_id}`, or choose another {name_of(RUN_ID)}"
         )
 
     def _sweep(self) -> None:

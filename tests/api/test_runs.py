@@ -18,10 +18,10 @@ import pytest
 
 import rl_tui
 from rl_tui.engine.api import runs
-from rl_tui.engine.api.run_keywords import RunKeywords, runnable_config
-from rl_tui.engine.api.wording import of_run
+from rl_tui.engine.api.run_keywords import RunKeywords, argument_of, runnable_config
 from rl_tui.engine.config import run_flags
 from rl_tui.engine.config.loading import effective_yaml, parse_config
+from rl_tui.engine.config.naming import name_of, naming, set_to, switched_on
 from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.session.messages import (
     AddNote,
@@ -215,10 +215,19 @@ def test_keyword_that_there_is_not_is_refused_as_by_any_function(tmp_path: Path)
 
 
 def test_messages_are_in_the_words_of_python() -> None:
-    assert of_run("raise max_steps with --set behaviors.A.max_steps=1000000, or use --resume or another --run-id") == (
-        'raise max_steps with set={"behaviors.A.max_steps": 1000000}, or use resume=True or another run_id'
-    )
-    assert of_run("--resume: no run. `rl-tui ls --json`") == "resume: no run. `rl-tui ls --json`"
+    resume, run_id = "checkpoint_settings.resume", "checkpoint_settings.run_id"
+    with naming(argument_of):
+        assert (name_of(resume), switched_on(resume), name_of(run_id)) == ("resume", "resume=True", "run_id")
+        assert set_to("behaviors.A.max_steps", 5) == 'set={"behaviors.A.max_steps": 5}'
+    assert (name_of(resume), switched_on(resume), name_of(run_id)) == ("--resume", "--resume", "--run-id")
+    assert set_to("behaviors.A.max_steps", 5) == "--set behaviors.A.max_steps=5"
+
+
+def test_threads_of_a_run_use_the_words_of_python(tmp_path: Path) -> None:
+    assert start(tmp_path).wait(DEADLINE_SECONDS)
+    resumed = start(tmp_path, resume=True)
+    said = [each.event.message for each in resumed.events() if isinstance(each.event, LogEmitted)]
+    assert any('or with set={"behaviors.Walker.max_steps": ' in message for message in said), said
 
 
 def test_settings_may_be_objects_and_keywords_win_over_them(tmp_path: Path) -> None:

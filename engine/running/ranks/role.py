@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final, TypeVar
 
 from rl_tui.engine.config.environment_name import EDITOR
+from rl_tui.engine.config.naming import switched_on
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import NotSupportedError, SyncError
 from rl_tui.engine.learning.sync import ONE_RANK, ProcessGroup, Sync
@@ -93,7 +94,7 @@ class Role:
         elif config.env_settings.environment == EDITOR:
             refused.append("env_settings.env: an Editor, of which there is one")
         if config.checkpoint_settings.inference:
-            refused.append("--inference")
+            refused.append(switched_on("checkpoint_settings.inference"))
         if refused:
             raise NotSupportedError("\n".join(f"{each} is not supported on several ranks yet" for each in refused))
 

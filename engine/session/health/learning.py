@@ -67,7 +67,7 @@ class LossNotFinite:
                 return Finding(
                     f"{tag.removeprefix('Losses/').lower()} is not finite ({value}) at step {short_count(event.step)}",
                     "look for huge rewards or observations, lower learning_rate;"
-                    " if training has ended, --resume continues from the last checkpoint",
+                    " if training has ended, a resumed run continues from the last checkpoint",
                 )
         return "fine" if losses else None
 

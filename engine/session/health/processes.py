@@ -127,7 +127,7 @@ def _of_memory(growth: Growth, sample: DevicesSampled) -> Finding:
     return Finding(
         f"{growth.process.name} grows by {growth.per_1000_steps / 1e6:.3g} MB per 1,000 steps,"
         f" {gib(growth.process.memory_bytes)} GiB now{end}",
-        "find what is kept after each step or episode; until then, --resume begins with fresh processes",
+        "find what is kept after each step or episode; until then, a resumed run has fresh processes",
     )
 
 
@@ -136,7 +136,7 @@ def _of_descriptors(growth: Growth, sample: DevicesSampled) -> Finding:
     return Finding(
         f"{growth.process.name} opens {growth.per_1000_steps:.3g} descriptors per 1,000 steps that stay open,"
         f" {growth.process.num_descriptors:,}{limit} now",
-        "find files, pipes or connections that are not closed; until then, --resume begins with fresh processes",
+        "find files, pipes or connections that are not closed; until then, a resumed run has fresh processes",
     )
 
 

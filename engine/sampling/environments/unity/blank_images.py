@@ -39,5 +39,5 @@ class BlankImages:
             self._done.add(key)
             self._warn(
                 f"{key[0]}: every image of {name!r} is the same so far. Without graphics cameras see nothing: "
-                "train without --no-graphics, on a machine without a screen under a virtual one (xvfb-run)"
+                "train with graphics, on a machine without a screen under a virtual one (xvfb-run)"
             )

@@ -19,12 +19,12 @@ _EXIT_SECONDS = 1.0  # between the end of a connection and the exit status of it
 
 _NEVER_CONNECTS = (
     "it was built without the com.unity.ml-agents package, or its first scene has no agent; it needs longer to start "
-    "(timeout_wait); it has no screen to draw on (--no-graphics, or xvfb-run where agents see images); it shows a "
+    "(timeout_wait); it has no screen to draw on (no_graphics, or xvfb-run where agents see images); it shows a "
     "dialog, or was built for another system"
 )
 _SILENT = (
     "no agent requests decisions (a Decision Requester is missing, or Behavior Type is not Default); one step takes "
-    "longer than that (timeout_wait, --time-scale); the player is stuck or shows a dialog"
+    "longer than that (timeout_wait, time_scale); the player is stuck or shows a dialog"
 )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import psutil
 
+from rl_tui.engine.config.naming import name_of
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 
 EDITOR_PORT = 5004
@@ -25,7 +26,8 @@ def choose_port(wanted: int, *, is_fixed: bool) -> int:
     if is_free(wanted):
         return wanted
     if is_fixed:
-        raise ConfigError(f"port {wanted} is taken{by_owner(wanted)}: end it, or choose another --base-port")
+        setting = name_of("env_settings.base_port")
+        raise ConfigError(f"port {wanted} is taken{by_owner(wanted)}: end it, or choose another {setting}")
     for port in range(wanted + _STRIDE, _LAST_PORT + 1, _STRIDE):
         if is_free(port):
             return port
@@ -37,7 +39,7 @@ def editor_port() -> int:
     if not is_free(EDITOR_PORT):
         raise ConfigError(
             f"port {EDITOR_PORT}, which the Unity Editor connects to, is taken{by_owner(EDITOR_PORT)}: end it first; "
-            "several runs can train in builds at once (--env=PATH), in the Editor only one"
+            f"several runs can train in builds at once ({name_of('env_settings.env')}=PATH), in the Editor only one"
         )
     return EDITOR_PORT
 
