@@ -260,20 +260,28 @@ class BehaviorBuilder:
                 max_steps=config.max_steps if run.is_training else 0,
                 num_agents=self._place.pool.num_agents.get(spec.name, 1),
                 num_parameters=trainer.num_parameters,
-                threaded=config.threaded,
+                threaded=self._is_threaded,
                 replay_steps=config.hyperparameters.replay_steps if keeps_steps else 0,
                 replay_bytes=trainer.replay_bytes if keeps_steps else 0,
                 first_update_step=step + warmup_steps if warmup_steps else 0,
                 headline_metrics=tuple(config.hyperparameters.headline_metrics),
                 reward_threshold=spec.reward_threshold,
                 earlier_returns=earlier,
-                learns_offline=run.is_training and config.hyperparameters.learns_offline,
+                learns_offline=self._learns_offline,
             )
         )
 
+    @property
+    def _learns_offline(self) -> bool:
+        return self._run.is_training and self._config.hyperparameters.learns_offline
+
+    @property
+    def _is_threaded(self) -> bool:
+        """Whether the learner has a thread of its own, beside that of the agents."""
+        return self._config.threaded and self._run.is_training and not self._learns_offline
+
     def _behavior(self, learner: Learner, policy: Policy, trainer: Trainer) -> Behavior:
         queue_size = max(1, -(-trainer.rows_per_update // BLOCK_ROWS))  # one rollout; more would only be staler
-        is_threaded = self._config.threaded and self._run.is_training and not learner.is_offline
         return Behavior(
             spec=self._spec,
             learner=learner,
@@ -281,7 +289,7 @@ class BehaviorBuilder:
             time_horizon=trainer.time_horizon,
             summary_freq=self._config.summary_freq,
             control=self._place.control,
-            blocks=queue.Queue(queue_size) if is_threaded else None,
+            blocks=queue.Queue(queue_size) if self._is_threaded else None,
             save_traceback=partial(_save_traceback, self._run, self._spec.name),
         )
 

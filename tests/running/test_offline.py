@@ -160,6 +160,7 @@ def test_it_never_has_a_thread_of_its_own(tmp_path: Path) -> None:
     run = run_to_end(offline(tmp_path, threaded=True))
     assert run.launch.exit_code == 0
     assert run.of(ProgressReported)[-1].step == 640
+    assert not run.of(BehaviorStarted)[0].threaded
 
 
 def test_what_fails_in_an_update_ends_it_and_keeps_what_was_learned(
