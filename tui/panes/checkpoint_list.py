@@ -12,6 +12,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.lines import Line, Span, labeled, line
 from rl_tui.tui.drawing.text import count, duration, fit_path, left, number, right, size, time_of_day
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
+from rl_tui.tui.panes.checkpoint_words import has_return, score, score_width
 from rl_tui.tui.panes.list import Entry, ListPane
 
 REASON_WIDTH = 12  # "interrupted" is the longest
@@ -35,7 +36,10 @@ class CheckpointList(ListPane):
 
     def header(self, frame: Frame, width: int) -> Line:
         """The columns of `_row`."""
-        words = f"  {'step':>6}{'return':>9}{'age':>8}{'size':>6}{'took':>7}  {'reason':<{REASON_WIDTH}}path"
+        all_saved = _checkpoints(frame)
+        how_good = "return" if not all_saved or any(has_return(saved) for _, saved in all_saved) else "held out"
+        figures = f"{'step':>6} {how_good:>{score_width(all_saved)}}{'age':>8}{'size':>6}{'took':>7}"
+        words = f"  {figures}  {'reason':<{REASON_WIDTH}}path"
         return line(" " * self.cursor_width, Span(words, "dim"))
 
     def empty(self, frame: Frame) -> str:
@@ -49,7 +53,7 @@ class CheckpointList(ListPane):
         return [
             Entry(
                 saved.path,
-                safe_text(f"{count(saved.step)} {number(saved.mean_return)} {saved.reason} {saved.path}"),
+                safe_text(f"{count(saved.step)} {score(saved)} {saved.reason} {saved.path}"),
                 partial(_row, saved, duration(frame.time - at), saved is best, frame),
             )
             for at, saved in newest_first
@@ -90,7 +94,7 @@ class CheckpointDetails(Pane):
         rows = [
             ("saved", f"{time_of_day(at)}, {duration(frame.time - at)} ago, in {saved.seconds:.1f}s: {why}"),
             ("step", f"{saved.step:,} of {behavior.max_steps:,}" if behavior.max_steps else f"{saved.step:,}"),
-            ("return" if _has_return(saved) else "loss", standing(saved, behavior)),
+            ("return" if has_return(saved) else "loss", standing(saved, behavior)),
             *([("lessons", lessons_of(saved))] if saved.lessons else []),
             ("path", safe_text(saved.path)),
             ("ONNX", export_at(saved.step, behavior)),
@@ -111,7 +115,7 @@ def good_checkpoint(behavior: BehaviorView) -> tuple[float, CheckpointSaved] | N
 
 def standing(saved: CheckpointSaved, behavior: BehaviorView) -> str:
     """Its return, or without one its held-out loss, and how it ranks among those on disk."""
-    if not _has_return(saved):
+    if not has_return(saved):
         losses = [other.held_out_loss for _, other in behavior.checkpoints if other.held_out_loss is not None]
         rank = 1 + sum(other < (saved.held_out_loss or 0.0) for other in losses)
         return f"{number(saved.held_out_loss)} of what is held out, rank {rank} of {len(losses)} on disk"
@@ -155,8 +159,7 @@ def set_aside(behavior: BehaviorView, saved: CheckpointSaved) -> str:
     best = behavior.best_checkpoint
     if best is None or best not in newer:
         return words
-    has_return = _has_return(best)
-    value = f"return {number(best.mean_return)}" if has_return else f"held-out loss {number(best.held_out_loss)}"
+    value = f"return {number(best.mean_return)}" if has_return(best) else f"held-out loss {number(best.held_out_loss)}"
     which = f"the best of all at step {count(best.step)}, {value}"
     return f"{words}, among them {which}" if len(newer) > 1 else f"{words}, {which}"
 
@@ -165,14 +168,9 @@ def _checkpoints(frame: Frame) -> list[tuple[float, CheckpointSaved]]:
     return frame.behavior.checkpoints if frame.behavior is not None else []
 
 
-def _has_return(saved: CheckpointSaved) -> bool:
-    """Whether it is ranked by a return, not by a loss."""
-    return saved.mean_return is not None or saved.held_out_loss is None
-
-
 def _row(saved: CheckpointSaved, age: str, is_best: bool, frame: Frame, width: int) -> Line:
     glyphs = frame.glyphs
-    figures = f"{right(count(saved.step), 6)}{right(number(saved.mean_return), 9)}"
+    figures = f"{right(count(saved.step), 6)} {right(score(saved), score_width(_checkpoints(frame)))}"
     rest = f"{right(age, 8)}{right(size(saved.size_bytes), 6)}{right(f'{saved.seconds:.1f}s', 7)}"
     reason = left("best" if is_best else saved.reason, REASON_WIDTH)
     room = width - 2 - len(figures) - len(rest) - 2 - len(reason)

@@ -8,8 +8,9 @@ from functools import partial
 from rl_tui.engine.session.messages import CheckpointSaved
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.lines import Line, Span, cells, line, pack
-from rl_tui.tui.drawing.text import count, duration, fit_path, number, right, size
+from rl_tui.tui.drawing.text import count, duration, fit_path, right, size
 from rl_tui.tui.panes.base import BEAT, Frame
+from rl_tui.tui.panes.checkpoint_words import score, score_width
 from rl_tui.tui.panes.list import Entry, ListPane
 
 
@@ -47,7 +48,7 @@ class CheckpointsPane(ListPane):
         return [
             Entry(
                 saved.path,
-                safe_text(f"{count(saved.step)} {number(saved.mean_return)} {saved.reason} {saved.path}"),
+                safe_text(f"{count(saved.step)} {score(saved)} {saved.reason} {saved.path}"),
                 partial(checkpoint_line, saved, frame.time - at, saved is best, frame),
             )
             for at, saved in ordered
@@ -55,13 +56,13 @@ class CheckpointsPane(ListPane):
 
 
 def checkpoint_line(saved: CheckpointSaved, age: float, is_best: bool, frame: Frame, width: int) -> Line:
-    """Step, return, age, size, why it was saved, and as much of the path's end as fits."""
-    glyphs = frame.glyphs
+    """Step, return or loss, age, size, why it was saved, and as much of the path's end as fits."""
+    glyphs, checkpoints = frame.glyphs, frame.behavior.checkpoints if frame.behavior is not None else []
     parts = [
         line(
             Span(f"{glyphs.best if is_best else ' '} ", "warning"),
             Span(right(count(saved.step), 5)),
-            Span(right(number(saved.mean_return), 9)),
+            Span(" " + right(score(saved), score_width(checkpoints))),
         ),
         line(Span(right(f"{duration(age)} ago", 10), "dim")),
         line(Span(right(size(saved.size_bytes), 5), "dim")),
