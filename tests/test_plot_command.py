@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rl_tui.engine.session.messages import BehaviorStarted, MetricsReported, RunStarted
+from rl_tui.engine.storage.event_log import JsonLinesWriter
 from rl_tui.tui.cli import main
 from tests.tui.recorded import some_runs
+from tests.tui.scenes import Story, cloned
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +61,41 @@ def test_behaviors_are_drawn_together_or_one_of_them(capsys: pytest.CaptureFixtu
 
 def test_ascii_chart_is_ascii(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\n".join(printed(capsys, "bold", "--plot", "--ascii")).isascii()
+
+
+def test_run_without_returns_shows_what_the_screen_draws_first(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    write(tmp_path / "results/cloned", cloned())
+    write(tmp_path / "results/tested", cloned(is_evaluated=True))
+    rows = printed(capsys, "cloned", "--plot")
+    assert "Held-Out Cloning Loss + Cloning Loss · Walker · cloned" in rows[0]
+    assert [row.split(":")[0] for row in rows[-2:]] == [" 1 Held-Out Cloning Loss", " 2 Cloning Loss"]
+    assert "Evaluation · Walker · tested" in printed(capsys, "tested", "--plot")[0]
+    assert main(["replay", "cloned", "--plot", "return"]) == 2
+    assert "It has Losses/Held-Out Cloning Loss, " in capsys.readouterr().err
+
+
+def test_metric_without_a_value_names_those_that_have_some(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    story = cloned()
+    begun = next(envelope.event for envelope in story.published if isinstance(envelope.event, BehaviorStarted))
+    known = [each.event for each in story.published if isinstance(each.event, RunStarted | MetricsReported)]
+    other = Story()
+    for event in (*known[:1], replace(begun, learns_offline=False, headline_metrics=()), *known[1:]):
+        other.publish(event)
+    write(tmp_path / "results/silent", other)
+    assert main(["replay", "silent", "--plot"]) == 2
+    err = capsys.readouterr().err
+    assert "no value of Return is finite. There are values of Policy/Learning Rate, Losses/Cloning Loss" in err
+
+
+def write(folder: Path, story: Story) -> None:
+    """A run that reported this."""
+    folder.mkdir(parents=True)
+    writer = JsonLinesWriter(folder / "events.jsonl", append=False)
+    for envelope in story.published:
+        writer.write(envelope)
+    writer.close()
 
 
 @pytest.mark.parametrize(("words", "said"), [

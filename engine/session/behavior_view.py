@@ -86,6 +86,16 @@ class BehaviorView:
         return self.histories[RETURN]
 
     @property
+    def has_returns(self) -> bool:
+        """Whether episodes of its training end: not where it learns from demonstrations, and never did otherwise."""
+        return not self.learns_offline or len(self.returns) > 0
+
+    @property
+    def tags(self) -> list[str]:
+        """Of its curves, that of its returns among them before the first one."""
+        return [tag for tag in self.histories if tag != RETURN or self.has_returns]
+
+    @property
     def mean_return(self) -> float | None:
         """Of the newest episodes of training; None before the first has ended."""
         return self.recent.mean
@@ -120,7 +130,7 @@ class BehaviorView:
 
     @property
     def best_checkpoint(self) -> CheckpointSaved | None:
-        """Of those on disk; None while none has a return."""
+        """Of those on disk; None while none has a return or a held-out loss."""
         return best_checkpoint([saved for _, saved in self.checkpoints])
 
     @property
@@ -128,6 +138,12 @@ class BehaviorView:
         """Of the best checkpoint."""
         best = self.best_checkpoint
         return None if best is None else best.mean_return
+
+    @property
+    def best_loss(self) -> float | None:
+        """The held-out loss of the best checkpoint, where it has no return."""
+        best = self.best_checkpoint
+        return None if best is None or best.mean_return is not None else best.held_out_loss
 
     @property
     def evaluation(self) -> EvaluationReported | None:

@@ -52,6 +52,7 @@ TRACEBACK = """Traceback (most recent call last):
              ~~~~~~~~~~~^^^^^^^
 IndexError: list index out of range"""
 PLAYER = "unity:builds/Walker"
+LOSS, HELD_OUT = "Losses/Cloning Loss", "Losses/Held-Out Cloning Loss"
 LONG_NAME = "AVeryLongBehaviorNameOfSixtyCharactersThatNobodyWouldTypeTwice"[:60]
 
 
@@ -262,6 +263,32 @@ def soft() -> Story:
             story.save("Pendulum", step, found, is_best=part < 20)
     story.publish(TimeSplit("Pendulum", 61.0, 104.0, 790.0, 0.0, 22.0))
     story.publish(ProgressReported("Walker", 165_000, 165_000, 2400.0, 80), after=1)
+    return story
+
+
+def cloned(*, is_evaluated: bool = False) -> Story:
+    """A behavior that learns from demonstrations alone; with evaluations, the newest is the best."""
+    story = Story()
+    story.publish(RunStarted("walker-bc", "results/walker-bc", 1, "cpu", False, {}))
+    story.publish(RunStateChanged("training"), after=1.4)
+    started = BehaviorStarted(
+        "Walker", "bc", "gymnasium:Walker-v5", 0, 200_000, 0, 9347, False, headline_metrics=(HELD_OUT, LOSS)
+    )
+    story.publish(replace(started, learns_offline=True))
+    story.publish(BehaviorStateChanged("Walker", "training"))
+    for step in range(10_000, 130_000, 10_000):
+        loss = 0.02 + 0.4 * math.exp(-step / 30_000)
+        story.publish(ProgressReported("Walker", step, 0, 10_000.0, step // 1000, step), after=1.0)
+        metrics = {LOSS: loss, HELD_OUT: 1.3 * loss + step / 1e6, "Policy/Learning Rate": 1e-3 * (1 - step / 200_000)}
+        story.publish(MetricsReported("Walker", step, step / 10_000, metrics, None, None, None, True))
+        if step % 40_000 == 0:
+            mean = step / 400 if is_evaluated else None
+            if mean is not None:
+                story.publish(EvaluationReported("Walker", step, mean, 12.5, 10, 400.0, 1.0))
+            path = f"results/walker-bc/Walker/checkpoints/Walker-{step}"
+            best = is_evaluated or step <= 80_000
+            saved = CheckpointSaved("Walker", step, path, "interval", mean, best, 59_000, 0.1)
+            story.publish(replace(saved, held_out_loss=metrics[HELD_OUT]))
     return story
 
 

@@ -56,9 +56,17 @@ def grid_metrics(
     """
     there = set(tags)
     if there <= {RETURN, EVALUATION}:
-        return list(pinned) or [tag for tag in USUAL if tag not in drawn]
-    order = [tag for tag in metric_order(there - {EVALUATION}, headline) if tag not in drawn]
+        usual = USUAL if RETURN in there else headline
+        return list(pinned) or [tag for tag in usual if tag not in drawn]
+    beside = {EVALUATION} if RETURN in there else set()
+    order = [tag for tag in metric_order(there - beside, headline) if tag not in drawn]
     return [tag for tag in pinned if tag in there] or order[: max(len(USUAL), most)]
+
+
+def scale_metric(tag: str, drawn: Sequence[str]) -> str:
+    """The metric on whose scale it is drawn: what is held out on that of what is learned from, where both are drawn."""
+    learned = tag.replace("/Held-Out ", "/")
+    return learned if learned in drawn else tag
 
 
 def full_name(tag: str) -> str:

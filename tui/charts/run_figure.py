@@ -8,8 +8,9 @@ from rl_tui.engine.session.behavior_view import EVALUATION, RETURN, BehaviorView
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import Note, RunView
 from rl_tui.tui.charts.curve import Curve, Range, XAxis, history_curve, nearest, source_of
+from rl_tui.tui.charts.drawn_metrics import drawn_metrics
 from rl_tui.tui.charts.figure import Figure, Mark
-from rl_tui.tui.charts.metrics import metric_title
+from rl_tui.tui.charts.metrics import metric_title, scale_metric
 from rl_tui.tui.charts.state import ChartState
 from rl_tui.tui.charts.window import Viewport, viewport_of
 from rl_tui.tui.charts.x_axis import full_range
@@ -37,7 +38,7 @@ def run_figure(
     if state.has_all_behaviors:
         shown += [each for each in enumerate(everyone) if each[0] != selected]
     viewport = _viewport([behavior for _, behavior in shown], state, view.started_at or 0.0)
-    tags = list(metrics or state.metrics)
+    tags = list(metrics or drawn_metrics(view, selected, state))
     run_id = view.run.run_id if view.run is not None else ""
     curves = _curves(shown, tags, state.x_axis, view.started_at or 0.0, run_id)
     if curves and tags == [RETURN] and len(shown) == 1:
@@ -94,7 +95,7 @@ def _curves(
             number = index if by_behavior else len(curves)
             curves.append(history_curve(
                 history, x_axis, origin, name=" ".join(words), label="" if is_alone else LABELS[number % len(LABELS)],
-                tone=SERIES[color % len(SERIES)], metric=tag, has_points=tag == EVALUATION,
+                tone=SERIES[color % len(SERIES)], metric=scale_metric(tag, metrics), has_points=tag == EVALUATION,
                 dash=(at + index // len(SERIES)) if is_overlay else at // len(SERIES),
                 source=source_of(run_id, behavior.name, tag),
             ))  # fmt: skip

@@ -56,9 +56,9 @@ class ChartState:
         """Those chosen by hand, of these metrics."""
         return {metric: self.y_ranges[metric] for metric in metrics if metric in self.y_ranges}
 
-    def choose_range(self, y_range: YRange) -> None:
-        """The metrics drawn have that range of the y axis."""
-        for metric in self.metrics:
+    def choose_range(self, metrics: Sequence[str], y_range: YRange) -> None:
+        """These metrics have that range of the y axis."""
+        for metric in metrics:
             self.y_ranges.pop(metric, None)
             if y_range != AUTOMATIC:
                 self.y_ranges[metric] = y_range
@@ -104,10 +104,11 @@ class ChartState:
             start, end = viewport.shown
             self.crosshair = max(start, min(end, self.crosshair + by * (end - start) / max(num_cells, 1)))
 
-    def next_metric(self, order: Sequence[str], by: int = 1) -> None:
-        """The metric after the first one drawn, alone."""
+    def next_metric(self, order: Sequence[str], by: int = 1, drawn: str = "") -> None:
+        """The metric after the one that is drawn first, alone. drawn: that one, where it is not the one chosen."""
         if order:
-            at = order.index(self.metrics[0]) if self.metrics and self.metrics[0] in order else -by
+            first = drawn or next(iter(self.metrics), "")
+            at = order.index(first) if first in order else -by
             self.metrics = [order[(at + by) % len(order)]]
 
     def pin(self, algorithm: str, metrics: Sequence[str]) -> None:

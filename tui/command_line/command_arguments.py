@@ -92,8 +92,8 @@ class DemoArguments:
 class ReplayArguments:
     """`rl-tui replay`. speed: None for one that depends on the length of the run.
 
-    plot: the metric to be printed instead, None for the screen. behavior: None for all. size: of the chart, in columns
-    and rows; None for that of the terminal.
+    plot: the metric to be printed instead, "" for the usual one, None for the screen. behavior: None for all. size: of
+    the chart, in columns and rows; None for that of the terminal.
     """
 
     run: str
@@ -227,8 +227,8 @@ def parse_replay(words: Sequence[str]) -> ReplayArguments:
     speed = number("a number, at least 0", float, 0)
     speed_text = f"{SPEED_TEXT} (default: it takes a minute)"
     parser.add_argument("--speed", type=speed, default=None, metavar="X", help=speed_text)
-    plot_text = "print the curve of a metric as text, without a screen (default Return)"
-    parser.add_argument("--plot", nargs="?", const="Return", default=None, metavar="METRIC", help=plot_text)
+    plot_text = "print the curve of a metric as text, without a screen (default: what the screen draws first)"
+    parser.add_argument("--plot", nargs="?", const="", default=None, metavar="METRIC", help=plot_text)
     behavior_text = "with --plot: only this behavior"
     parser.add_argument("--behavior", default=None, metavar="NAME", help=behavior_text)
     size_text = "with --plot: columns and rows of the chart (default: the terminal's, or 80x24)"

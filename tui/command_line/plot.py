@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 
 from rl_tui.engine.config.diagnostics import suggest
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
+from rl_tui.tui.charts.drawn_metrics import first_metrics
 from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.charts.headline import headline
 from rl_tui.tui.charts.metrics import metric_order, metric_title
@@ -38,24 +41,36 @@ def plot(arguments: ReplayArguments) -> str:
     chosen = names[0]
     if arguments.behavior is not None:
         chosen = _named(arguments.behavior, {name: name for name in names}, f"{arguments.run}: no behavior")
-    behaviors = view.behaviors.values() if has_all else [view.behaviors[chosen]]
-    tags = metric_order(tag for behavior in behaviors for tag in behavior.histories)
+    behaviors = list(view.behaviors.values()) if has_all else [view.behaviors[chosen]]
+    headline_tags = [tag for behavior in behaviors for tag in behavior.headline_metrics]
+    tags = metric_order((tag for behavior in behaviors for tag in behavior.tags), headline_tags)
     known = {tag: tag for tag in tags}
     for tag in tags:
         known.setdefault(metric_title(tag), tag)
-    metric = _named(arguments.plot or "", known, f"{arguments.run}: no metric")
-    state = ChartState(metrics=[metric], has_all_behaviors=has_all)
+    metrics = first_metrics(behaviors)
+    if arguments.plot:
+        metrics = [_named(arguments.plot, known, f"{arguments.run}: no metric")]
+    state = ChartState(metrics=metrics, has_all_behaviors=has_all)
     glyphs = glyphs_for(os.environ, arguments.options.is_ascii)
     figure = run_figure(view, names.index(chosen), state, glyphs)
-    words = metric_title(metric), "" if has_all else chosen, arguments.run, f"smooth {state.smoothing:g}"
+    named = " + ".join(metric_title(metric) for metric in metrics)
+    words = named, "" if has_all else chosen, arguments.run, f"smooth {state.smoothing:g}"
     title = safe_text(f" {glyphs.dot} ".join(word for word in words if word))
     below = legend(figure) if figure is not None else []
     width, height = arguments.size or _terminal_size()
     chart_height = max(SMALLEST_PLOT[1], height - len(below))
-    chart = plotext_text(figure, title, metric_title(metric), width, chart_height, glyphs) if figure is not None else ""
+    chart = plotext_text(figure, title, named, width, chart_height, glyphs) if figure is not None else ""
     if not chart:
-        raise ConfigError(f"{arguments.run}: no value of {safe_text(metric)} is finite")
+        reason = f"{arguments.run}: no value of {' or '.join(metrics)} is finite.{others(behaviors, tags)}"
+        raise ConfigError(safe_text(reason))
     return "\n".join((chart, *below)) + "\n"
+
+
+def others(behaviors: Sequence[BehaviorView], tags: Sequence[str]) -> str:
+    """Which of these metrics have values, as a sentence; "" for none."""
+    histories = [each for behavior in behaviors for each in behavior.histories.items()]
+    known = {tag for tag, history in histories if any(map(isfinite, history.mean))}
+    return f" There are values of {', '.join(tag for tag in tags if tag in known)}." if known else ""
 
 
 def legend(figure: Figure) -> list[str]:

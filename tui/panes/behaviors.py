@@ -42,7 +42,7 @@ class Column:
 # By importance: the later ones come only on wider screens. Shown in the order of COLUMN_ORDER.
 COLUMNS = (
     Column("steps", 6, lambda b, _: count(b.step)),
-    Column("mean 100", 8, lambda b, _: number(b.mean_return)),
+    Column("mean 100", 8, lambda b, _: number(b.mean_return), lambda b, _: b.has_returns),
     Column("done", 4, lambda b, _: f"{percent(b.step, b.max_steps)}%" if b.max_steps else ""),
     Column(
         "eval",
@@ -55,16 +55,22 @@ COLUMNS = (
     Column("algo", 4, lambda b, _: safe_text(b.algorithm).upper()),
     Column("max", 5, lambda b, _: count(b.max_steps) if b.max_steps else ""),
     Column("st/s", 5, lambda b, _: count(b.steps_per_second) if b.steps_per_second else "-"),
-    Column("best ckpt", 9, lambda b, _: number(b.best_return)),
-    Column("length", 6, lambda b, _: number(b.mean_length) if b.mean_length is not None else "-"),
-    Column("episodes", 8, lambda b, _: count(b.num_episodes)),
+    Column("best ckpt", 9, lambda b, _: number(b.best_return), lambda b, _: b.best_loss is None),
+    Column("best loss", 9, lambda b, _: number(b.best_loss), lambda b, _: b.best_loss is not None),
+    Column(
+        "length",
+        6,
+        lambda b, _: number(b.mean_length) if b.mean_length is not None else "-",
+        lambda b, _: b.has_returns,
+    ),
+    Column("episodes", 8, lambda b, _: count(b.num_episodes), lambda b, _: b.has_returns),
     Column("updates", 7, lambda b, _: count(b.num_updates)),
     Column("entropy", 8, lambda b, _: number(b.metrics.get("Policy/Entropy"))),
     Column("v loss", 8, lambda b, _: number(b.metrics.get("Losses/Value Loss"))),
 )
 COLUMN_ORDER = (
     "algo", "steps", "max", "done", "st/s", "episodes", "updates", "lesson", "length", "entropy", "v loss", "elo",
-    "eval", "best ckpt", "mean 100",
+    "eval", "best loss", "best ckpt", "mean 100",
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from textual import events
 from rl_tui.engine.session.behavior_view import RETURN, BehaviorView
 from rl_tui.tui.charts.around_plot import GUTTER
 from rl_tui.tui.charts.drawing import ChartStyle, draw, sample_for
+from rl_tui.tui.charts.drawn_metrics import drawn_metrics, first_metrics
 from rl_tui.tui.charts.figure import Figure, ingredients
 from rl_tui.tui.charts.metrics import metric_title
 from rl_tui.tui.charts.run_figure import run_figure
@@ -149,7 +150,8 @@ class CurvesPane(ChartPane):
         """Words above, the curves below; words alone as long as there is no curve."""
         figure = self.figure(frame)
         if figure is None:
-            return centered(empty_words(frame, self.chart_state(frame).metrics), height, width)
+            drawn = drawn_metrics(frame.view, frame.selected, self.chart_state(frame))
+            return centered(empty_words(frame, drawn), height, width)
         return charted(frame, figure, width, height)
 
 
@@ -168,18 +170,24 @@ class MetricChart(ChartPane):
         self._drawn: list[Line] = []
         self._drawn_of: object = None
 
+    def metrics(self, frame: Frame) -> list[str]:
+        """The one; of a return that never comes what stands in its place."""
+        return first_metrics([frame.behavior]) if self.metric == RETURN and frame.behavior else [self.metric]
+
     def figure(self, frame: Frame) -> Figure | None:
         """The one metric."""
-        return run_figure(frame.view, frame.selected, self.chart_state(frame), frame.glyphs, [self.metric])
+        return run_figure(frame.view, frame.selected, self.chart_state(frame), frame.glyphs, self.metrics(frame))
 
     def heading(self, frame: Frame) -> str:
         """What is drawn, and how its y axis was chosen."""
-        parts = metric_title(self.metric), self.note, self.chart_state(frame).y_words([self.metric])
+        metrics = self.metrics(frame)
+        title = " + ".join(metric_title(metric) for metric in metrics)
+        parts = title, self.note, self.chart_state(frame).y_words(metrics)
         return f" {frame.glyphs.dot} ".join(part for part in parts if part)
 
     def inputs(self, frame: Frame) -> object:
         """What the user chose, and whether there is a curve."""
-        return super().inputs(frame), self.metric, _has_points(frame.behavior, self.metric)
+        return super().inputs(frame), [(metric, _has_points(frame.behavior, metric)) for metric in self.metrics(frame)]
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """The curve; its newest value, or that below the crosshair, stands at the upper right.
@@ -189,7 +197,7 @@ class MetricChart(ChartPane):
         figure = self.figure(frame)
         if figure is None:
             self._drawn_of = None
-            return centered(empty_words(frame, [self.metric]), height, width)
+            return centered(empty_words(frame, self.metrics(frame)), height, width)
         drawn_of = ingredients(figure), in_words(frame, self.metric), frame.glyphs, frame.has_color, width, height
         if drawn_of != self._drawn_of:
             self._drawn, self._drawn_of = charted(frame, figure, width, height), drawn_of

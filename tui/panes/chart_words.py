@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rl_tui.engine.session.behavior_view import RETURN, BehaviorView
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.charts.around_plot import GUTTER
+from rl_tui.tui.charts.drawn_metrics import drawn_metrics, first_metrics
 from rl_tui.tui.charts.figure import Figure, Sampled, Samples
 from rl_tui.tui.charts.headline import headline, kind_of
 from rl_tui.tui.charts.metrics import metric_title
@@ -27,13 +28,14 @@ AXES = {"steps": "by steps", "wall": "by time of day", "relative": "since the st
 
 def chart_heading(frame: Frame, state: ChartState, width: int) -> str:
     """Metrics, behaviors, and how they are drawn; what is so by default first goes where `width` cells have no room."""
-    titles = [metric_title(tag) for tag in state.metrics]
+    metrics = drawn_metrics(frame.view, frame.selected, state)
+    titles = [metric_title(tag) for tag in metrics]
     shown = " + ".join(titles[:2]) + (f" + {len(titles) - 2} more" if len(titles) > 2 else "")
     whose = f"{len(frame.view.behaviors)} behaviors" if _is_overlay(frame, state) else ""
     if not whose and frame.behavior is not None:
         whose = fit(safe_text(frame.behavior.name), NAME_WIDTH, frame.glyphs.ellipsis)
     smooth = f"smooth {state.smoothing:g}" if state.smoothing > 0 else "not smoothed"
-    rest = [state.y_words(), window_words(state)]
+    rest = [state.y_words(metrics), window_words(state)]
     for how in ([AXES[state.x_axis], smooth], [smooth] if state.x_axis == "steps" else [AXES[state.x_axis]], []):
         heading = f" {frame.glyphs.dot} ".join(part for part in (shown, whose, *how, *rest) if part)
         if num_cells(heading) <= width:
@@ -71,7 +73,8 @@ def chart_words(frame: Frame, figure: Figure, samples: Samples, width: int, num_
         return flush(
             cross_words(figure, figure.crosshair, room, num_cells or max(1, width - GUTTER)), notes or calm, width
         )
-    if len({curve.metric for curve in figure.curves}) > 1 or behavior is None or frame.state.chart.has_all_behaviors:
+    has_several = len(figure.curves) > 1 and any(curve.metric != RETURN for curve in figure.curves)
+    if has_several or behavior is None or frame.state.chart.has_all_behaviors:
         words = legend(figure, samples, room)
     else:
         words = _curve_words(behavior, figure, room)
@@ -173,19 +176,30 @@ def empty_words(frame: Frame, metrics: Sequence[str]) -> list[Span]:
     view, behavior = frame.view, frame.behavior
     if behavior is not None and behavior.state == "failed":
         return [Span(f"{frame.glyphs.failed} failed: {safe_text(behavior.reason)}", "bad")]
-    if RETURN not in metrics and (view.run is not None or view.is_over):
+    is_chosen = RETURN not in metrics and (behavior is None or list(metrics) != first_metrics([behavior]))
+    if is_chosen and (view.run is not None or view.is_over):
         return [Span(f"no {_listed(metrics)} yet", "dim"), Span(_why_no_metric(behavior, view.is_over), "dim")]
     if view.is_over:
-        return [Span("the run ended before the first episode did", "dim")]
+        first = "first episode did" if behavior is None or behavior.has_returns else "first summary"
+        return [Span(f"the run ended before the {first}", "dim")]
     if view.run is None:
         return [Span("starting engine", "wait"), Span("loading libraries", "dim")]
     if behavior is None or behavior.state == "starting":
         is_absent = behavior is not None and view.is_absent(behavior)
         return [Span("not in the environment yet" if is_absent else "starting the environments", "wait")]
-    steps = max(behavior.learned, behavior.step)
-    rate = f" at {count(behavior.steps_per_second)} steps/s" if behavior.steps_per_second else ""
-    since = f", {duration(frame.time - view.started_at)} after the start" if view.started_at else ""
-    words = [Span("waiting for the first episode", "wait"), Span(f"{count(steps)} steps collected{rate}{since}", "dim")]
+    return _waiting_words(frame, behavior)
+
+
+def _waiting_words(frame: Frame, behavior: BehaviorView) -> list[Span]:
+    """What must end before there is a curve, and how far it has come."""
+    started_at = frame.view.started_at
+    pace = f" at {count(behavior.steps_per_second)} steps/s" if behavior.steps_per_second else ""
+    pace += f", {duration(frame.time - started_at)} after the start" if started_at else ""
+    if not behavior.has_returns:
+        steps = f"learned from {count(behavior.step)} demonstrated steps{pace}"
+        return [Span("waiting for the first summary", "wait"), Span(steps, "dim")]
+    steps = f"{count(max(behavior.learned, behavior.step))} steps collected{pace}"
+    words = [Span("waiting for the first episode", "wait"), Span(steps, "dim")]
     if behavior.is_filling:
         begins = round_count(behavior.first_update_step)
         words.append(Span(f"the replay buffer is filling; learning starts at step {begins}", "dim"))

@@ -68,9 +68,9 @@ METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow
     "Evaluation/Episode Length": "eval length",
     "Performance/Steps per Second": "speed",
 }
-REPLAY_STEPS = "Policy/Replay Steps"
+REPLAY_STEPS = ("Policy/Replay Steps", "Policy/Labels")  # how full the replay buffer is, by what it keeps
 SHOWN_ELSEWHERE = frozenset(
-    ("Environment/Cumulative Reward", "Environment/Episode Length", "Is Training", REPLAY_STEPS, EVALUATION)
+    ("Environment/Cumulative Reward", "Environment/Episode Length", "Is Training", *REPLAY_STEPS, EVALUATION)
 )
 NAME_WIDTH, VALUE_WIDTH = 11, 8  # "environment"; the longest of `number`
 PAIR_WIDTH = NAME_WIDTH + VALUE_WIDTH + 2
@@ -160,18 +160,26 @@ def warning_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line
 
 
 def course_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
-    """The mean return of the newest episodes with its trend, then how it came there."""
-    mean = f"mean of {behavior.recent.count}" if behavior.recent.count else "mean return"
-    first = line(Span(" " + left(mean, NAME_WIDTH), "dim"), Span(right(number(behavior.mean_return), VALUE_WIDTH)))
-    rows = [line(*first, "  ", *trend_spans(behavior, frame.glyphs)), *evaluation_lines(behavior, frame.glyphs)]
+    """What its newest episodes returned and its evaluations, then how it came there."""
+    rows = [*return_lines(behavior, frame.glyphs), *evaluation_lines(behavior, frame.glyphs)]
+    best = behavior.best_return if behavior.best_loss is None else behavior.best_loss
+    episodes = [("length", number(behavior.mean_length)), ("episodes", count(behavior.num_episodes))]
     pairs = [
-        ("best ckpt", number(behavior.best_return)),
-        ("length", number(behavior.mean_length)),
-        ("episodes", count(behavior.num_episodes)),
+        ("best ckpt" if behavior.best_loss is None else "best loss", number(best)),
+        *(episodes if behavior.has_returns else []),
         ("updates", count(behavior.num_updates)),
         ("steps/s", count(behavior.steps_per_second)),
     ]
     return [*rows, *pair_lines(pairs, width), *replay_lines(behavior), *lesson_lines(behavior, frame, width)]
+
+
+def return_lines(behavior: BehaviorView, glyphs: Glyphs) -> list[Line]:
+    """The mean return of the newest episodes with its trend, where there are any to come."""
+    if not behavior.has_returns:
+        return []
+    mean = f"mean of {behavior.recent.count}" if behavior.recent.count else "mean return"
+    first = line(Span(" " + left(mean, NAME_WIDTH), "dim"), Span(right(number(behavior.mean_return), VALUE_WIDTH)))
+    return [line(*first, "  ", *trend_spans(behavior, glyphs))]
 
 
 def evaluation_lines(behavior: BehaviorView, glyphs: Glyphs) -> list[Line]:
@@ -199,7 +207,7 @@ def replay_lines(behavior: BehaviorView) -> list[Line]:
         return []
     held: float = behavior.step - behavior.first_step
     if not behavior.is_filling:  # or the newest summary may be that of an earlier process
-        held = max(held, behavior.metrics.get(REPLAY_STEPS, 0.0))
+        held = max([held, *(behavior.metrics[tag] for tag in REPLAY_STEPS if tag in behavior.metrics)])
     full = f"{count(min(held, behavior.replay_steps))} of {round_count(behavior.replay_steps)} steps"
     costs = Span(f", {size(behavior.replay_bytes)} memory", "dim")
     rows = [line(Span(" " + left("replay", NAME_WIDTH + 1), "dim"), full, costs)]

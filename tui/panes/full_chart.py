@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rl_tui.tui.charts.drawing import ChartStyle, draw, sample_for
+from rl_tui.tui.charts.drawn_metrics import drawn_metrics
 from rl_tui.tui.charts.figure import ingredients
 from rl_tui.tui.drawing.lines import Line, centered
 from rl_tui.tui.panes.base import Frame
@@ -24,11 +25,11 @@ class FullChart(CurvesPane):
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """Words or the table above, the curves below; words alone as long as there is no curve."""
         state = self.chart_state(frame)
-        figure = self.figure(frame)
+        figure, metrics = self.figure(frame), drawn_metrics(frame.view, frame.selected, state)
         if figure is None:
             self._drawn_of = None
-            return centered(empty_words(frame, state.metrics), height, width)
-        words = [in_words(frame, metric) for metric in state.metrics]
+            return centered(empty_words(frame, metrics), height, width)
+        words = [in_words(frame, metric) for metric in metrics]
         drawn_of = ingredients(figure), words, state.has_all_behaviors, frame.glyphs, frame.has_color, width, height
         if drawn_of == self._drawn_of:
             return self._drawn

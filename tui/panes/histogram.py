@@ -32,8 +32,10 @@ class HistogramPane(Pane):
         """Of how many episodes, how wide the bins are, mean and deviation; then the columns."""
         histogram = frame.behavior.histogram if frame.behavior else None
         if histogram is None or not histogram.count:
-            words = wrap("appears with the first summary in which an episode ends", width - 2, 2)
-            return [line(Span(f" {row}", "dim")) for row in words]
+            has_returns = frame.behavior is None or frame.behavior.has_returns
+            awaited = "appears with the first summary in which an episode ends"
+            words = awaited if has_returns else "none: it learns from demonstrations"
+            return [line(Span(f" {row}", "dim")) for row in wrap(words, width - 2, 2)]
         gutter = gutter_of(histogram)
         bins = bins_of(histogram, width - 2 - gutter)
         chart = histogram_chart(bins, gutter, width - 2, height - 1, frame.glyphs, frame.tone)

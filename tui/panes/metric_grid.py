@@ -9,6 +9,7 @@ from textual import events
 from textual.containers import Grid
 
 from rl_tui.engine.session.view import RunView
+from rl_tui.tui.charts.drawn_metrics import drawn_metrics
 from rl_tui.tui.charts.metrics import USUAL, grid_metrics
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.chart import ChartPane, MetricChart
@@ -22,7 +23,8 @@ class MetricGrid(Grid):
     """Runs in the app's thread. Owns its charts, of which as many are visible as fit.
 
     least: the width and height, in cells, below which no chart is drawn beside others. first: a chart of its own that
-    stands before those of the metrics on every page, where there is room for two. last: what comes after the metrics.
+    stands before those of the metrics on every page, where there is room for two. last: the returns, which come after
+    the metrics of a behavior that has any.
     """
 
     def __init__(
@@ -51,10 +53,12 @@ class MetricGrid(Grid):
         if not self.size.width or not self.size.height:
             return False
         metrics = metrics_of(frame.view, frame.state)
-        num_first, num_last = int(self._first is not None), int(self._last is not None)
+        num_first = int(self._first is not None)
+        num_last = int(self._last is not None and (frame.behavior is None or frame.behavior.has_returns))
         most = len(self._charts) + num_last
         size = (self.size.width, self.size.height)
-        columns, rows = arranged(num_first + min(len(metrics) + num_last, most), size, self._least)
+        num_wanted = max(1, num_first + min(len(metrics) + num_last, most))
+        columns, rows = arranged(num_wanted, size, self._least)
         metrics = metrics_of(frame.view, frame.state, min(columns * rows - num_first, most) - num_last)
         num_entries = len(metrics) + num_last
         has_first = num_first < columns * rows
@@ -64,7 +68,7 @@ class MetricGrid(Grid):
         self.shown = metrics[page * room : (page + 1) * room]
         for chart, metric in zip(self._charts, self.shown, strict=False):
             chart.metric = metric
-        has_last = self._last is not None and page == self.num_pages - 1
+        has_last = num_last > 0 and page == self.num_pages - 1
         panes: list[MetricChart | HistogramPane] = [*self._charts[: len(self.shown)]]
         panes += [self._last] if self._last is not None and has_last else []
         for number, pane in enumerate(panes):
@@ -96,9 +100,10 @@ def metrics_of(view: RunView, state: ScreenState, most: int = 0) -> list[str]:
     if behavior is None:
         return list(USUAL)
     owners = view.behaviors.values() if state.chart.has_all_behaviors else [behavior]
-    tags = [tag for each in owners for tag in each.histories]
+    tags = [tag for each in owners for tag in each.tags]
     pinned = state.chart.pinned.get(behavior.algorithm, ())
-    return grid_metrics(tags, pinned, state.chart.metrics, behavior.headline_metrics, most)
+    drawn = drawn_metrics(view, state.selected_in(view), state.chart)
+    return grid_metrics(tags, pinned, drawn, behavior.headline_metrics, most)
 
 
 def arranged(num_charts: int, size: tuple[int, int], least: tuple[int, int]) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from textual.widget import Widget
 from rl_tui.engine.session.behavior_view import EVALUATION
 from rl_tui.engine.session.history import History
 from rl_tui.engine.session.view import RunView
+from rl_tui.tui.charts.drawn_metrics import drawn_metrics
 from rl_tui.tui.charts.metrics import metric_order
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.metric_grid import MetricGrid, arranged, metrics_of
@@ -65,8 +66,9 @@ def rest_metrics(view: RunView, state: ScreenState) -> list[str]:
     behavior = state.behavior_in(view)
     if behavior is None or not behavior.metrics:
         return []
-    drawn = (*state.chart.metrics, EVALUATION)
-    order = [tag for tag in metric_order(behavior.histories, behavior.headline_metrics) if tag not in drawn]
+    drawn = drawn_metrics(view, state.selected_in(view), state.chart)
+    drawn += [EVALUATION] if behavior.has_returns else []
+    order = [tag for tag in metric_order(behavior.tags, behavior.headline_metrics) if tag not in drawn]
     return [
         tag
         for tag in dict.fromkeys((*metrics_of(view, state), *order))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rl_tui.tui.charts.curve import XAxis
+from rl_tui.tui.charts.drawn_metrics import drawn_metrics
 from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.charts.metrics import metric_order, metric_title
 from rl_tui.tui.charts.run_figure import place_on
@@ -25,7 +26,8 @@ from rl_tui.tui.screens.prompt import PromptScreen, Verdict
 class ChartActions(RunScreen):
     """What the user chooses to see of the curves. Each key shows at once, or says why nothing changed.
 
-    A screen whose chart is not of its run says in `chart_state`, `tags`, `pinned` and `place_on` what holds instead.
+    A screen whose chart is not of its run says in `chart_state`, `drawn`, `tags`, `pinned` and `place_on` what holds
+    instead.
     """
 
     _grid: MetricGrid | None = None
@@ -54,6 +56,11 @@ class ChartActions(RunScreen):
         return self.context.state.chart
 
     @property
+    def drawn(self) -> list[str]:
+        """The metrics that the chart draws."""
+        return drawn_metrics(self.context.view, self.context.state.selected_in(self.context.view), self.chart_state)
+
+    @property
     def chart_pane(self) -> ChartPane | None:
         """The chart whose x axis the keys mean: the large one."""
         panes = [pane for pane in self._panes if isinstance(pane, ChartPane)]
@@ -70,8 +77,8 @@ class ChartActions(RunScreen):
         """Every metric there is, in the order of `m`, with a word on whose it is."""
         behaviors = self.context.view.behaviors
         headline = [tag for behavior in behaviors.values() for tag in behavior.headline_metrics]
-        order = metric_order((tag for behavior in behaviors.values() for tag in behavior.histories), headline)
-        owners = {tag: [name for name in behaviors if tag in behaviors[name].histories] for tag in order}
+        order = metric_order((tag for behavior in behaviors.values() for tag in behavior.tags), headline)
+        owners = {tag: [name for name in behaviors if tag in behaviors[name].tags] for tag in order}
         return {tag: "" if len(owners[tag]) == len(behaviors) else f"{len(owners[tag])} of {len(behaviors)} behaviors"
                 for tag in order}  # fmt: skip
 
@@ -90,8 +97,8 @@ class ChartActions(RunScreen):
         is_alone = behavior is not None and not self.chart_state.has_all_behaviors
         order = list(self.tags())
         if behavior is not None and is_alone:
-            order = metric_order(behavior.histories, behavior.headline_metrics)
-        self.chart_state.next_metric(order, by)
+            order = metric_order(behavior.tags, behavior.headline_metrics)
+        self.chart_state.next_metric(order, by, self.drawn[0])
         self._shown(f"metric: {metric_title(self.chart_state.metrics[0])}" if len(order) < 2 else "")
 
     def action_pick_metrics(self) -> None:
@@ -99,7 +106,7 @@ class ChartActions(RunScreen):
         from rl_tui.tui.screens.pick_metrics import PickMetricsScreen  # imported when first opened
 
         behavior = self.context.controls.selected
-        dialog = PickMetricsScreen(self.context, self.tags(), self.chart_state.metrics, self.pinned())
+        dialog = PickMetricsScreen(self.context, self.tags(), self.drawn, self.pinned())
 
         def take(_: bool) -> None:
             self.chart_state.metrics = dialog.picked or self.chart_state.metrics
@@ -110,7 +117,7 @@ class ChartActions(RunScreen):
 
     def action_pin(self) -> None:
         """The metrics of the chart stand in the grid, or where all of them do, none of them."""
-        behavior, drawn = self.context.controls.selected, self.chart_state.metrics
+        behavior, drawn = self.context.controls.selected, self.drawn
         if behavior is None:
             self.say("pin: the run has no behavior yet")
             return
@@ -215,18 +222,18 @@ class ChartActions(RunScreen):
         """The y axis with outliers, or without."""
         state = self.chart_state
         state.clips_outliers = not state.clips_outliers
-        is_by_hand = all(None not in state.y_ranges.get(metric, AUTOMATIC) for metric in state.metrics)
+        is_by_hand = all(None not in state.y_ranges.get(metric, AUTOMATIC) for metric in self.drawn)
         change = "clipped elsewhere" if state.clips_outliers else "shown again elsewhere"
         self._shown(f"outliers: {change}; both ends of this y axis are set" if is_by_hand else "")
 
     def action_y_range(self) -> None:
         """Ask for the range of the metrics drawn."""
-        state = self.chart_state
-        present = state.y_ranges.get(state.metrics[0], AUTOMATIC)
-        title = f"Range of the y axis: {', '.join(metric_title(tag) for tag in state.metrics)}"
+        state, drawn = self.chart_state, self.drawn
+        present = state.y_ranges.get(drawn[0], AUTOMATIC)
+        title = f"Range of the y axis: {', '.join(metric_title(tag) for tag in drawn)}"
 
         def take(text: str) -> None:
-            state.choose_range(typed_range(text))
+            state.choose_range(drawn, typed_range(text))
 
         self.open_dialog(PromptScreen(title, range_verdict, range_text(present)), take)
 

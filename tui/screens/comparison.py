@@ -95,6 +95,11 @@ class ComparisonScreen(ChartActions):
         """That of this chart alone."""
         return self._chart
 
+    @property
+    def drawn(self) -> list[str]:
+        """Those chosen for it."""
+        return list(self._chart.metrics)
+
     def tags(self) -> Mapping[str, str]:
         """Every metric of the runs, with a word on whose it is."""
         shown = self._compared()

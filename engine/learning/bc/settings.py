@@ -20,6 +20,7 @@ class BCSettings(Hyperparameters):
     implementation: ClassVar = "rl_tui.engine.learning.bc.trainer:BCTrainer"
     changeable: ClassVar = ("learning_rate",)
     learns_from_rewards: ClassVar = False
+    headline_metrics: ClassVar = ("Losses/Held-Out Cloning Loss", "Losses/Cloning Loss")
 
     demo_path: PathText | None = Field(None, description="A file of demonstrations, or a folder of them.")
     teacher: PathText | None = Field(

@@ -84,7 +84,7 @@ def test_charts_are_of_what_shows_most() -> None:
     assert [tag.rpartition("/")[2] for tag in grid_metrics(histories, (), [RETURN])] == [
         "Episode Length", "Entropy", "Continuous Entropy Coeff", "Value Loss", "Q1 Loss", "Learning Rate",
     ]  # fmt: skip
-    assert grid_metrics((), (), [RETURN])[5] == "Policy/Learning Rate"
+    assert grid_metrics([RETURN], (), [RETURN])[5] == "Policy/Learning Rate"
 
 
 async def test_only_the_learning_rate_follows_a_schedule() -> None:
