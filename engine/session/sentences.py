@@ -118,7 +118,7 @@ def _of_run(event: Event) -> Sentence | None:
         case RunStarted(run_id=name):
             verb = "resumed" if event.resumed else "started"
             versions = ", ".join(f"{library} {version}" for library, version in event.versions.items())
-            text = f"{verb} in {event.path} (seed {event.seed}, {event.device}; {versions})"
+            text = f"{verb} in {event.path} (seed {event.seed}, {event.device}{versions and f'; {versions}'})"
             return Sentence("info", "RUN", name, text, opening=f"Run {name} ")
         case RunStateChanged(state=state):
             ending = "" if event.exit_code is None else f" (exit code {event.exit_code})"
