@@ -76,6 +76,12 @@ def test_run_without_returns_shows_what_the_screen_draws_first(
     assert "It has Losses/Held-Out Cloning Loss, " in capsys.readouterr().err
 
 
+def test_list_of_runs_has_its_best_loss(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(tmp_path / "results/cloned", cloned())
+    assert main(["ls"]) == 0
+    assert " loss 0.142 " in next(row for row in capsys.readouterr().out.splitlines() if row.startswith("cloned"))
+
+
 def test_metric_without_a_value_names_those_that_have_some(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     story = cloned()
     begun = next(envelope.event for envelope in story.published if isinstance(envelope.event, BehaviorStarted))

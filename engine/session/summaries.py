@@ -17,8 +17,9 @@ PlainValue: TypeAlias = "str | int | float | bool | list[dict[str, PlainValue]] 
 class BehaviorSummary:
     """How far one behavior came.
 
-    best_return: of its best checkpoint. last_return: the mean of its newest episodes, at most a hundred; without any,
-    that of its newest checkpoint. algorithm and environment are "" and max_steps 0 while unknown.
+    best_return: of its best checkpoint; best_loss: the held-out loss of one without a return. last_return: the mean of
+    its newest episodes, at most a hundred; without any, that of its newest checkpoint. algorithm and environment are ""
+    and max_steps 0 while unknown.
     """
 
     name: str
@@ -28,6 +29,7 @@ class BehaviorSummary:
     best_return: float | None
     last_return: float | None
     environment: str = ""
+    best_loss: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

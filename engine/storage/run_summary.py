@@ -109,7 +109,9 @@ def _read_status(path: Path, fold: SummaryFold) -> str:
                 fold.behavior(name).max_steps = whole(status["max_steps"]) or 0
             if "checkpoints" in status:  # all on disk, also those whose events were not read
                 fold.behavior(name).checkpoints = {
-                    f"{at}": saved_of(whole(entry["steps"]) or 0, entry["reward"], entry.get("lessons"))
+                    f"{at}": saved_of(
+                        whole(entry["steps"]) or 0, entry["reward"], entry.get("lessons"), entry.get("held_out_loss")
+                    )
                     for at, entry in enumerate(status["checkpoints"])
                 }
     except OSError as error:
@@ -143,6 +145,7 @@ def _summary(folder: Path, fold: SummaryFold, process: str | None, note: str) ->
                 best_return=behavior.best_return,
                 last_return=behavior.last_return,
                 environment=behavior.environment,
+                best_loss=behavior.best_loss,
             )
             for name, behavior in fold.behaviors.items()
         ),

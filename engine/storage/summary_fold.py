@@ -75,6 +75,12 @@ class BehaviorFold:
         return None if best is None else best.mean_return
 
     @property
+    def best_loss(self) -> float | None:
+        """Of the same, where it has no return."""
+        best = best_checkpoint(list(self.checkpoints.values()))
+        return None if best is None or best.mean_return is not None else best.held_out_loss
+
+    @property
     def last_return(self) -> float | None:
         """Of the newest episodes, or if none are known of the newest checkpoint."""
         saved = [each.mean_return for each in self.checkpoints.values() if each.mean_return is not None]

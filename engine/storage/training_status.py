@@ -21,7 +21,8 @@ STATS_FORMAT_VERSION = "0.3.0"  # of ML-Agents 1.1.0
 class CheckpointEntry:
     """One checkpoint. file_path: the exported policy. auxillary_file_paths: what training resumes from.
 
-    lessons: those of the Checkpoint; the key, which ML-Agents does not have, is in the file where there are any.
+    lessons, held_out_loss: those of the Checkpoint; these keys, which ML-Agents does not have, are in the file where
+    there are any.
     """
 
     steps: int
@@ -30,6 +31,7 @@ class CheckpointEntry:
     creation_time: float
     auxillary_file_paths: tuple[str, ...]  # ML-Agents' spelling
     lessons: Mapping[str, int] = field(default_factory=dict)
+    held_out_loss: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +107,13 @@ def _entries(body: Json) -> dict[str, Json]:
 
 def _entry(checkpoint: Checkpoint, export: Path) -> CheckpointEntry:
     paths = (str(checkpoint.path),)
-    return CheckpointEntry(
-        checkpoint.step, str(export), checkpoint.mean_return, checkpoint.created_at, paths, checkpoint.lessons
-    )
+    known = checkpoint.lessons, checkpoint.held_out_loss
+    return CheckpointEntry(checkpoint.step, str(export), checkpoint.mean_return, checkpoint.created_at, paths, *known)
 
 
 def _entry_to_json(entry: CheckpointEntry) -> dict[str, Json]:
-    return {name: value for name, value in asdict(entry).items() if name != "lessons" or value}
+    known = {"lessons": bool(entry.lessons), "held_out_loss": entry.held_out_loss is not None}
+    return {name: value for name, value in asdict(entry).items() if known.get(name, True)}
 
 
 def _behavior_to_json(status: BehaviorStatus) -> dict[str, Json]:
@@ -147,7 +149,10 @@ def _parse_entry(body: object) -> CheckpointEntry:
             lessons = others.get("lessons", {})
             if not isinstance(lessons, dict):
                 raise TypeError("lessons must be a mapping")
-            return CheckpointEntry(steps, file_path, reward, creation_time, tuple(map(str, paths)), lessons)
+            loss = others.get("held_out_loss")
+            if not isinstance(loss, float | int | None):
+                raise TypeError("held_out_loss must be a number")
+            return CheckpointEntry(steps, file_path, reward, creation_time, tuple(map(str, paths)), lessons, loss)
         case _:
             raise ValueError("a checkpoint's entry is incomplete")
 

@@ -37,6 +37,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.specs import TERMINATED, ActionSpec, BehaviorSpec, ObservationSpec
 from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.run_summary import summarize
 from tests.running.runs import behavior, configuration, ending, equal, live, run_to_end, tensors_of
 
 OFFLINE: dict[str, Any] = {
@@ -134,6 +135,9 @@ def test_the_best_checkpoint_is_by_what_is_held_out_where_nothing_is_evaluated(t
     best = store.best()
     assert best is not None
     assert (best.step, best.held_out_loss) == (saved[lowest].step, losses[lowest])
+    listed = summarize(run.folder)
+    assert listed is not None
+    assert listed.behaviors[0].best_loss == losses[lowest]
     assert len(store.list()) <= 4
 
 

@@ -39,6 +39,11 @@ def test_columns_line_up_and_say_states_in_words():
     )
 
 
+def test_checkpoint_without_a_return_has_its_loss():
+    cloned = BehaviorSummary("Walker", "bc", 300_000, 300_000, None, None, best_loss=0.0379)
+    assert " loss 0.038 " in table([run(behaviors=(cloned,))], "results", NOW, 79)
+
+
 def test_paths_stand_where_there_is_room_for_them():
     lines = table(RUNS, "results", NOW, 88).splitlines()
     assert lines[0].endswith("AGE  PATH")
@@ -94,6 +99,7 @@ def test_json_has_one_object_per_run():
                 "best_return": 431.04,
                 "last_return": 412.3,
                 "environment": "gymnasium:Walker2d-v5",
+                "best_loss": None,
                 "trainer": "ppo",
             },
             {
@@ -104,6 +110,7 @@ def test_json_has_one_object_per_run():
                 "best_return": None,
                 "last_return": None,
                 "environment": "",
+                "best_loss": None,
                 "trainer": "sac",
             },
         ],

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary, plain
 from rl_tui.engine.session.text import counted, safe_text
-from rl_tui.tui.drawing.text import count, duration, fit, left, number, right, round_count
+from rl_tui.tui.drawing.text import count, duration, fit, left, number, right, round_count, score
 
 HEADINGS = ("RUN", "STATE", "BEHAVIOR", "STEPS", "BEST CKPT", "MEAN 100", "AGE", "PATH")
 NAMES = (HEADINGS.index("RUN"), HEADINGS.index("BEHAVIOR"))  # columns that shrink first
@@ -56,7 +56,8 @@ def _cells(behavior: BehaviorSummary) -> tuple[str, ...]:
     steps = count(behavior.step)
     if behavior.max_steps:
         steps += f"/{round_count(behavior.max_steps)}"
-    return safe_text(behavior.name), steps, number(behavior.best_return), number(behavior.last_return)
+    best = score(behavior.best_return, behavior.best_loss)
+    return safe_text(behavior.name), steps, best, number(behavior.last_return)
 
 
 def _widths(rows: Sequence[tuple[str, ...]], width: int) -> list[int]:

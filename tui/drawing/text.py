@@ -130,6 +130,11 @@ def number(value: float | None) -> str:
     return f"{value:.{decimals}f}"
 
 
+def score(mean_return: float | None, held_out_loss: float | None) -> str:
+    """How good a policy is: its return, or without one "loss 0.038"; "-" for neither."""
+    return number(mean_return) if mean_return is not None or held_out_loss is None else f"loss {number(held_out_loss)}"
+
+
 def _scientific(value: float) -> str:
     digits = 1 if 1e-99 < abs(value) < 1e99 else 0  # the third digit of an exponent replaces the decimal
     mantissa, _, exponent = f"{value:.{digits}e}".partition("e")

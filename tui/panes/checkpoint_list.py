@@ -12,7 +12,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.lines import Line, Span, labeled, line
 from rl_tui.tui.drawing.text import count, duration, fit_path, left, number, right, size, time_of_day
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
-from rl_tui.tui.panes.checkpoint_words import has_return, score, score_width
+from rl_tui.tui.panes.checkpoint_words import has_return, score_of, score_width
 from rl_tui.tui.panes.list import Entry, ListPane
 
 REASON_WIDTH = 12  # "interrupted" is the longest
@@ -53,7 +53,7 @@ class CheckpointList(ListPane):
         return [
             Entry(
                 saved.path,
-                safe_text(f"{count(saved.step)} {score(saved)} {saved.reason} {saved.path}"),
+                safe_text(f"{count(saved.step)} {score_of(saved)} {saved.reason} {saved.path}"),
                 partial(_row, saved, duration(frame.time - at), saved is best, frame),
             )
             for at, saved in newest_first
@@ -170,7 +170,7 @@ def _checkpoints(frame: Frame) -> list[tuple[float, CheckpointSaved]]:
 
 def _row(saved: CheckpointSaved, age: str, is_best: bool, frame: Frame, width: int) -> Line:
     glyphs = frame.glyphs
-    figures = f"{right(count(saved.step), 6)} {right(score(saved), score_width(_checkpoints(frame)))}"
+    figures = f"{right(count(saved.step), 6)} {right(score_of(saved), score_width(_checkpoints(frame)))}"
     rest = f"{right(age, 8)}{right(size(saved.size_bytes), 6)}{right(f'{saved.seconds:.1f}s', 7)}"
     reason = left("best" if is_best else saved.reason, REASON_WIDTH)
     room = width - 2 - len(figures) - len(rest) - 2 - len(reason)

@@ -10,7 +10,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.lines import Line, Span, cells, line, pack
 from rl_tui.tui.drawing.text import count, duration, fit_path, right, size
 from rl_tui.tui.panes.base import BEAT, Frame
-from rl_tui.tui.panes.checkpoint_words import score, score_width
+from rl_tui.tui.panes.checkpoint_words import score_of, score_width
 from rl_tui.tui.panes.list import Entry, ListPane
 
 
@@ -48,7 +48,7 @@ class CheckpointsPane(ListPane):
         return [
             Entry(
                 saved.path,
-                safe_text(f"{count(saved.step)} {score(saved)} {saved.reason} {saved.path}"),
+                safe_text(f"{count(saved.step)} {score_of(saved)} {saved.reason} {saved.path}"),
                 partial(checkpoint_line, saved, frame.time - at, saved is best, frame),
             )
             for at, saved in ordered
@@ -62,7 +62,7 @@ def checkpoint_line(saved: CheckpointSaved, age: float, is_best: bool, frame: Fr
         line(
             Span(f"{glyphs.best if is_best else ' '} ", "warning"),
             Span(right(count(saved.step), 5)),
-            Span(" " + right(score(saved), score_width(checkpoints))),
+            Span(" " + right(score_of(saved), score_width(checkpoints))),
         ),
         line(Span(right(f"{duration(age)} ago", 10), "dim")),
         line(Span(right(size(saved.size_bytes), 5), "dim")),

@@ -14,7 +14,7 @@ from rl_tui.engine.process.vital_signs import this_process
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import SERIES, Line, Span, Tone, labeled, line, state_tone
-from rl_tui.tui.drawing.text import count, duration, fit, left, num_cells, number, percent, right
+from rl_tui.tui.drawing.text import count, duration, fit, left, num_cells, number, percent, right, score
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.list import Entry, ListPane
 from rl_tui.tui.runs.rows import RunRow, in_order, is_rising, rows_of
@@ -145,13 +145,14 @@ def row_line(row: RunRow, mark: int | None, is_own: bool, now: float, glyphs: Gl
     took = "-" if seconds is None else duration(seconds) + more
     words, tone = _states(row, glyphs)
     best, last = row.mean("best"), row.mean("last")
+    loss = first.best_loss if first is not None and len(row.runs) == 1 else None
     return line(
         Span("  " if mark is None else f"{mark + 1} ", "text" if mark is None else SERIES[mark]),
         Span(left(name, _name_width(width)), "strong" if is_own else "text"),
         Span(left(words, STATE_WIDTH), tone),
         Span(left(behaviors, _behaviors_width(width)), "dim"),
         right(_progress(row.mean("steps"), first), 10)
-        + right(number(best), BEST_WIDTH)
+        + right(score(best, loss), BEST_WIDTH)
         + right(number(last), LAST_WIDTH),
         Span(right(age, 7) + (right(took, 8) if is_wide(width) else ""), "dim"),
     )
@@ -294,6 +295,6 @@ def _state_words(run: RunSummary, is_own: bool) -> str:
 
 def _words(behavior: BehaviorSummary) -> str:
     algorithm = f"{behavior.algorithm.upper()}, " if behavior.algorithm else ""
-    best, last = number(behavior.best_return), number(behavior.last_return)
+    best, last = score(behavior.best_return, behavior.best_loss), number(behavior.last_return)
     steps = count(behavior.step) + (f" of {count(behavior.max_steps)}" if behavior.max_steps else "")
     return f"{safe_text(algorithm)}step {steps}, mean of 100 episodes {last}, best checkpoint {best}"

@@ -7,7 +7,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.lines import Line, Span, line, state_tone, wrap
 from rl_tui.tui.drawing.text import count, duration, fit, fit_path, left, number, right
 from rl_tui.tui.panes.base import Frame, Pane
-from rl_tui.tui.panes.checkpoint_words import score, score_width
+from rl_tui.tui.panes.checkpoint_words import score_of, score_width
 
 DETAILED = 2  # behaviors that get a line for each of their files
 
@@ -52,7 +52,7 @@ def behavior_lines(behavior: BehaviorView, frame: Frame, width: int, is_short: b
         Span(name, "strong"),
         f" {right(count(behavior.step), 6)} steps",
         Span("  best checkpoint ", "dim"),
-        right(score(behavior.best_checkpoint), score_width(behavior.checkpoints)),
+        right(score_of(behavior.best_checkpoint), score_width(behavior.checkpoints)),
         *evaluated,
     )
     files = [("policy", event.path) for _, event in behavior.exports[-1:]]

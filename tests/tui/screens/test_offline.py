@@ -104,7 +104,7 @@ async def test_range_of_the_y_axis_is_that_of_both_losses() -> None:
         assert screen.app.context.state.chart.y_ranges == {HELD_OUT: (None, 1.0), LOSS: (None, 1.0)}
 
 
-async def test_its_best_checkpoint_is_told_by_its_loss() -> None:
+async def test_its_best_checkpoint_has_its_loss() -> None:
     async with Driven(scenes.cloned().view(), (120, 40)) as screen:
         text = await screen.text()
         assert "★ 80.0k loss 0.142" in text
