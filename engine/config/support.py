@@ -113,7 +113,7 @@ def few_updates_note(config: RunConfig) -> str | None:
     ]
     if not few or config.checkpoint_settings.inference:
         return None
-    advice = "Update more often (a lower buffer_size, of SAC and bc steps_per_update) or raise max_steps"
+    advice = "Update more often (a lower buffer_size; with SAC or bc, steps_per_update) or raise max_steps"
     return f"fewer than {_FEW_UPDATES} updates: {'; '.join(few)}. {advice}"
 
 

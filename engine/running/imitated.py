@@ -14,7 +14,6 @@ from rl_tui.engine.demonstrations.opening import open_demonstrations, require_fo
 from rl_tui.engine.errors import ConfigError, DemonstrationError
 from rl_tui.engine.session.text import counted
 from rl_tui.engine.specs import BehaviorSpec
-from rl_tui.engine.storage.checkpoints import trained_behaviors
 from rl_tui.engine.storage.file_names import MANIFEST
 
 TEACHER: Final = "hyperparameters.teacher"
@@ -37,6 +36,8 @@ def require_imitated(config: RunConfig) -> None:
 
 def require_teacher(path: Path, results_dir: str = "") -> None:
     """There is something at the path that might be a policy. results_dir: where runs are. Raises ConfigError."""
+    from rl_tui.engine.storage.checkpoints import trained_behaviors  # imports safetensors, which only a teacher needs
+
     is_checkpoint = (path / MANIFEST).is_file() or (path.is_dir() and bool(trained_behaviors(path)))
     if is_checkpoint or (path.suffix == ONNX and path.is_file()):
         return
