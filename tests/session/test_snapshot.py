@@ -18,6 +18,7 @@ from rl_tui.engine.session.snapshot import Snapshot, SnapshotReader
 from rl_tui.engine.session.view import RunView
 from tests.session.test_messages import EVENT_CLASSES, events, strategy_of
 from tests.tui import scenes
+from tests.tui.connections import sent
 
 ANY = st.one_of(*map(events, EVENT_CLASSES))
 EVENTS = st.lists(st.builds(Envelope, st.integers(1, 10**6), st.floats(0, 2e9), ANY), max_size=20)
@@ -35,17 +36,6 @@ SCENES: dict[str, Callable[[], scenes.Story]] = {
 
 def reported(step: int, metrics: dict[str, float]) -> MetricsReported:
     return MetricsReported("Walker", step, 1.0, metrics, None, None, None, True)
-
-
-def sent(view: RunView) -> RunView:
-    """The view after it has travelled, its last curve first."""
-    snapshot = Snapshot(view)
-    reader = SnapshotReader(snapshot.first)
-    for curve in reversed(snapshot.curves):
-        assert not reader.is_complete
-        reader.add(snapshot.line(curve))
-    assert reader.is_complete
-    return reader.view
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +14,28 @@ from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from tests.tui.connections import Connection
 from tests.tui.settling import drop_picture, pause, until_nothing_is_ready
+
+_connected: set[str] = set()  # modules with a test of keys over lines that is not slow
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every test of a screen also runs with lines between it and its run; only the first with keys is quick."""
+    if not hasattr(metafunc.module, "Driven"):
+        return
+    name = metafunc.module.__name__
+    is_quick = name not in _connected and ".press(" in inspect.getsource(metafunc.function)
+    _connected.update([name] if is_quick else [])
+    by_lines = pytest.param(True, id="by lines", marks=() if is_quick else pytest.mark.slow)
+    metafunc.fixturenames.append("connection")
+    metafunc.parametrize("connection", [pytest.param(False, id="shared"), by_lines], indirect=True)
+
+
+@pytest.fixture
+def connection(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """See `pytest_generate_tests`."""
+    monkeypatch.setattr(Connection, "is_by_lines", request.param)
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.state.preferences import Preferences
 from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import FakeSession
+from tests.tui.connections import Connection, SessionOfLines, sent
 from tests.tui.settling import settle
 from tests.tui.snapshots import screen_text
 
@@ -43,6 +44,9 @@ class Driven:
     ) -> None:
         self.view = view
         self.session = FakeSession(answers)
+        if Connection.is_by_lines:
+            self.view = view = sent(view)
+            self.session = SessionOfLines(answers)
         self.now = view.now + 2
         self.app = TrainerApp(
             self.session,
