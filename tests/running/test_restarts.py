@@ -68,6 +68,7 @@ def test_run_can_be_paused_and_stopped_during_a_restart(tmp_path: Path) -> None:
         run.wait_for(EnvironmentRestarting)
         assert run.send(Pause()).ok
         assert run.send(Resume()).ok
+        run.wait_for(ProgressReported)
         last = run.of(ProgressReported)[-1].sampled
         run.wait_for(ProgressReported, lambda event: event.sampled > last + 100, after=len(run.mail))
         assert run.send(Stop()).ok
