@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.engine.running import progress
+from rl_tui.engine.running import progress, worker_advice
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.event_log import read_events
 from tests.running.runs import behavior, configuration, run_to_end
@@ -34,6 +34,7 @@ def without_clocks(text: str) -> str:
 async def test_two_runs_with_one_seed_have_one_overview(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One reports after every step, the other everything at its end."""
     config = configuration(tmp_path, {"Walker": behavior(max_steps=3000)})
+    monkeypatch.setattr(worker_advice, "LEAST_SECONDS", 1e9)  # a busy machine is no reason for advice
     pictures = []
     for seconds in (0.0, 1e9):
         monkeypatch.setattr(progress, "EPISODES_SECONDS", seconds)
