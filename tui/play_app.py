@@ -22,10 +22,10 @@ from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
 from rl_tui.tui.terminal.app import TerminalApp
 from rl_tui.tui.terminal.signals import IGNORED, IGNORED_NOTE, SAVING, LoopSignals
+from rl_tui.tui.terminal.streams import HANGUP_CODE
 from rl_tui.tui.textual_private import paint, paint_now
 
 BEAT_SECONDS = 0.25
-HANGUP_CODE = 129  # as after SIGHUP
 
 
 class PlayApp(TerminalApp[int]):

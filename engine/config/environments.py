@@ -82,6 +82,19 @@ def has_mlagents_defaults(env: str) -> bool:
     return kind is not None and kind.has_mlagents_defaults
 
 
+def has_agents(env: str) -> bool:
+    """Whether anyone acts in it, as far as its name says: a factory may return anything. Raises PluginError."""
+    kind = kind_of(env)
+    return kind is None or kind.has_agents
+
+
+def require_wrappable(env: str) -> None:
+    """It can be put into wrappers, as far as its name says. Raises ConfigError, PluginError."""
+    kind = kind_of(env)
+    if kind is not None and not kind.takes_wrappers:
+        raise ConfigError(f"--wrappers: {env} takes none: only environments of Gymnasium and PettingZoo do")
+
+
 def environment_names() -> str:
     """What `env` may be, in words: those of every kind that can be used and has agents, and a factory of the user's."""
     every = settings_of_plugins(KIND, EnvironmentSettings)

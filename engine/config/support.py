@@ -10,7 +10,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be, must_be_one_of, one_of, visible
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
-from rl_tui.engine.config.environments import environment_names, has_mlagents_defaults, kind_of
+from rl_tui.engine.config.environments import environment_names, has_agents, has_mlagents_defaults, kind_of
 from rl_tui.engine.config.naming import name_of, switched_on
 from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.config.presets import presets_in, profile_names
@@ -205,14 +205,18 @@ def _names_behaviors(env: str) -> bool:
 
 def _without_agents(config: RunConfig) -> Iterator[Diagnostic]:
     """Demonstrations in the place of an environment, for behaviors that need one."""
+    for path, environment, name in _behaviors_without_agents(config):
+        if not config.behaviors[name].hyperparameters.learns_offline:
+            text = f"must be an environment with agents, from which {visible(name)} learns, got {environment}"
+            yield Diagnostic(path, text)
+
+
+def _behaviors_without_agents(config: RunConfig) -> Iterator[tuple[KeyPath, str, str]]:
+    """Where such an environment is named, its name, and that of each behavior which has it."""
     for path, environment in _environments(config.env_settings):
-        if (kind := kind_of(environment)) is None or kind.has_agents:
-            continue
-        names = [str(path[-1])] if isinstance(config.env_settings.env, dict) else [*config.behaviors]
-        for name, behavior in ((name, config.behaviors[name]) for name in names):
-            if not behavior.hyperparameters.learns_offline:
-                text = f"must be an environment with agents, from which {visible(name)} learns, got {environment}"
-                yield Diagnostic(path, text)
+        if not has_agents(environment):
+            names = [str(path[-1])] if isinstance(config.env_settings.env, dict) else [*config.behaviors]
+            yield from ((path, environment, name) for name in names)
 
 
 def _without_wrappers(settings: EnvSettings) -> Iterator[Diagnostic]:
@@ -265,11 +269,9 @@ def _unused(config: RunConfig) -> Iterator[Diagnostic]:
         yield Diagnostic(("writers",), f"with {switched_on(_INFERENCE)} no statistics are recorded", of_key=True)
     for path, behavior in _sections(config):
         yield from _unused_in_behavior(path, behavior)
-    for path, environment in _environments(config.env_settings):
-        if (kind := kind_of(environment)) and not kind.has_agents:
-            text = "there is no environment to evaluate in: set env"
-            names = [str(path[-1])] if isinstance(config.env_settings.env, dict) else [*config.behaviors]
-            yield from (Diagnostic(("behaviors", name, "evaluation"), text, of_key=True) for name in names)
+    for _, _, name in _behaviors_without_agents(config):
+        text = "there is no environment to evaluate in: set env"
+        yield Diagnostic(("behaviors", name, "evaluation"), text, of_key=True)
 
 
 def _names_agents(env: str) -> bool:

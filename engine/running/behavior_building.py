@@ -11,7 +11,7 @@ from functools import partial
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.environment_name import EDITOR
-from rl_tui.engine.config.environments import kind_of
+from rl_tui.engine.config.environments import has_agents
 from rl_tui.engine.config.naming import switched_on
 from rl_tui.engine.config.support import find_unsupported_defaults
 from rl_tui.engine.config.types import OFF
@@ -164,7 +164,7 @@ class BehaviorBuilder:
             return None
         if place.source.env == EDITOR:
             return None  # there is no second one, as a warning says
-        if (kind := kind_of(place.source.env)) is not None and not kind.has_agents:
+        if not has_agents(place.source.env):
             return None  # as a warning says
         if not run.is_training:
             inference = switched_on("checkpoint_settings.inference")

@@ -15,7 +15,7 @@ import numpy as np
 
 from rl_tui.engine.config.adaptation import Adaptation
 from rl_tui.engine.config.environment_name import EDITOR, full_name, is_of_unity
-from rl_tui.engine.config.environments import kind_of
+from rl_tui.engine.config.environments import has_agents, require_wrappable
 from rl_tui.engine.config.wrappers import Wrapper
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 from rl_tui.engine.process.vital_signs import SIGNS
@@ -76,7 +76,7 @@ def check(
     env, is_player = full_name(env), is_of_unity(full_name(env))
     if is_player:
         kwargs = {"seed": seed, "timeout_wait": math.ceil(timeout), **kwargs}
-    if (kind := kind_of(env)) is not None and not kind.has_agents:
+    if not has_agents(env):
         text = "has no agents to try out. `rl-tui demonstrations info` shows what demonstrations hold"
         raise ConfigError(f"{env}: {text}")
     source = _source(env, kwargs, wrappers)
@@ -121,8 +121,8 @@ def check(
 
 
 def _source(env: str, kwargs: Mapping[str, object], wrappers: tuple[Wrapper, ...]) -> EnvironmentSource:
-    if wrappers and (kind := kind_of(env)) and not kind.takes_wrappers:
-        raise ConfigError(f"--wrappers: {env} takes none: only environments of Gymnasium and PettingZoo do")
+    if wrappers:
+        require_wrappable(env)
     return EnvironmentSource(env, BEHAVIOR, kwargs, adaptation=Adaptation(wrappers=wrappers))
 
 

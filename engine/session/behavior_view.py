@@ -19,7 +19,7 @@ from rl_tui.engine.session.messages import (
     TimeSplit,
     WaitsFor,
 )
-from rl_tui.engine.session.returns import RecentEpisodes, best_checkpoint
+from rl_tui.engine.session.returns import RecentEpisodes, best_checkpoint, ranking_loss
 from rl_tui.engine.session.states import BehaviorState
 
 RETURN = "Return"  # the curve of episodes as they end; the other curves have the summaries' tags
@@ -143,7 +143,7 @@ class BehaviorView:
     def best_loss(self) -> float | None:
         """The held-out loss of the best checkpoint, where it has no return."""
         best = self.best_checkpoint
-        return None if best is None or best.mean_return is not None else best.held_out_loss
+        return None if best is None else ranking_loss(best)
 
     @property
     def evaluation(self) -> EvaluationReported | None:

@@ -100,3 +100,8 @@ def best_checkpoint(checkpoints: Sequence[AnyRanked]) -> AnyRanked | None:
     ranked = [entry for entry in known if math.isfinite(entry[0])]
     comparable = [entry for entry in ranked if entry[2].lessons == ranked[0][2].lessons]
     return max(comparable, key=lambda entry: entry[:2])[2] if comparable else None
+
+
+def ranking_loss(checkpoint: Ranked) -> float | None:
+    """The held-out loss that ranks it; None where a return does."""
+    return checkpoint.held_out_loss if checkpoint.mean_return is None else None

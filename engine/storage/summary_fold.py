@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rl_tui.engine.session.returns import RecentEpisodes, best_checkpoint
+from rl_tui.engine.session.returns import RecentEpisodes, best_checkpoint, ranking_loss
 from rl_tui.engine.session.states import ACTIVE, REPORTED_ENDS
 
 LARGEST = 1e300  # a number beyond it is ignored, so that sums of a few stay finite
@@ -78,7 +78,7 @@ class BehaviorFold:
     def best_loss(self) -> float | None:
         """Of the same, where it has no return."""
         best = best_checkpoint(list(self.checkpoints.values()))
-        return None if best is None or best.mean_return is not None else best.held_out_loss
+        return None if best is None else ranking_loss(best)
 
     @property
     def last_return(self) -> float | None:

@@ -15,7 +15,8 @@ from rl_tui.engine.config.support import find_unsupported, find_unused
 from rl_tui.engine.demonstrations.file_writer import DemonstrationWriter, Episode
 from rl_tui.engine.demonstrations.recorded import RecordedDemonstrations
 from rl_tui.engine.errors import ConfigError, NotSupportedError
-from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS
+from rl_tui.engine.learning.bc.demonstrated import DemonstratedExamples
+from rl_tui.engine.learning.bc.settings import HELD_OUT, LOSS
 from rl_tui.engine.learning.bc.trainer import BCTrainer
 from rl_tui.engine.running.environment_check import check
 from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
@@ -174,8 +175,8 @@ def test_what_fails_in_an_update_ends_it_and_keeps_what_was_learned(
 
     def fails(self: BCTrainer, step: int, *rest: Any) -> Any:
         if self.num_updates == 3:
-            assert self._demonstrated is not None
-            shown = self._demonstrated._demonstrations
+            assert isinstance(self._examples, DemonstratedExamples)
+            shown = self._examples._demonstrations
             assert isinstance(shown, RecordedDemonstrations)
             read = shown.transitions
             wrong = (np.full((32, 1), np.nan, np.float32),)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rl_tui.engine.errors import NotSupportedError
-from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS
+from rl_tui.engine.learning.bc.settings import HELD_OUT, LOSS
 from rl_tui.engine.running.preflight import refusals
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.session.messages import (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable
 
 from rl_tui.engine.session.messages import Event
@@ -13,10 +11,9 @@ from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.runs.sources import Player, Runs
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.state.preferences import Preferences
-from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import FakeSession
 from tests.tui.connections import Connection, SessionOfLines, sent
-from tests.tui.settling import settle
+from tests.tui.settling import settle, until_shown
 from tests.tui.snapshots import screen_text
 
 
@@ -112,10 +109,4 @@ class Driven:
 
     async def until(self, words: str | Callable[[str], bool]) -> str:
         """What it shows as soon as it shows these words: files are read in other threads."""
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while True:
-            text = await self.text()
-            if words in text if isinstance(words, str) else words(text):
-                return text
-            assert time.monotonic() < deadline, text
-            await asyncio.sleep(0.02)
+        return await until_shown(self.text, words)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from textual._context import visible_screen_stack
 from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
+
+from tests.deadline import DEADLINE_SECONDS
 
 compositor_refresh = Screen._compositor_refresh
 
@@ -54,6 +58,17 @@ async def pause(pilot: Pilot[Any], delay: float = 0.0) -> None:
     """As Pilot.pause, but until nothing at all is due."""
     await asyncio.sleep(delay)
     await settle(pilot.app)
+
+
+async def until_shown(read: Callable[[], Awaitable[str]], words: str | Callable[[str], bool]) -> str:
+    """What a screen shows as soon as it shows these words: other threads bring them."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while True:
+        text = await read()
+        if words in text if isinstance(words, str) else words(text):
+            return text
+        assert time.monotonic() < deadline, text
+        await asyncio.sleep(0.02)
 
 
 def drop_picture(screen: Screen[Any]) -> None:

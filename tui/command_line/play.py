@@ -14,14 +14,20 @@ from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.session.messages import Stop
 from rl_tui.engine.session.text import counted, safe_text
 from rl_tui.tui.command_line.train_arguments import ScreenOptions
-from rl_tui.tui.terminal.streams import redirect_output, why_no_screen, write_error, write_stderr, write_stdout
+from rl_tui.tui.terminal.streams import (
+    HANGUP_CODE,
+    redirect_output,
+    why_no_screen,
+    write_error,
+    write_stderr,
+    write_stdout,
+)
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.wrappers import Wrapper
     from rl_tui.engine.running.playing.turns import Turns
     from rl_tui.tui.terminal.signals import RunSignals
 
-HANGUP_CODE = 129  # as after SIGHUP: the terminal is gone
 POLL_SECONDS = 0.05  # how often signals are handled while there is no screen
 FAILED_SCREEN_CODE = 1
 NOTHING_CODE = 1  # no episode was complete

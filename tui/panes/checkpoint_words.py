@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rl_tui.engine.session.messages import CheckpointSaved
+from rl_tui.engine.session.returns import ranking_loss
 from rl_tui.tui.drawing.text import num_cells, score
 
 
 def has_return(saved: CheckpointSaved) -> bool:
     """Whether it is ranked by a return, not by a loss."""
-    return saved.mean_return is not None or saved.held_out_loss is None
+    return ranking_loss(saved) is None
 
 
 def score_of(saved: CheckpointSaved | None) -> str:

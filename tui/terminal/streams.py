@@ -14,6 +14,8 @@ from rl_tui.engine.process.printing import open_log, redirect_descriptors, redir
 from rl_tui.engine.session.long_texts import shorten
 from rl_tui.engine.session.text import safe_text
 
+HANGUP_CODE = 129  # as after SIGHUP: the terminal is gone
+
 
 @contextlib.contextmanager
 def redirect_output(log_path: Path) -> Iterator[None]:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS
-from rl_tui.engine.learning.bc.settings import BCSettings
+from rl_tui.engine.learning.bc.settings import HELD_OUT, LOSS, BCSettings
 from rl_tui.engine.learning.cloning.imitation import Imitation
 from rl_tui.engine.learning.cloning.sequences import DemonstratedSequences, Passes
 from rl_tui.engine.learning.demonstrations import Demonstrations

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol
+from typing import Protocol
 
 from rl_tui.engine.learning.trainer import Metrics, Samples
 from rl_tui.engine.specs import Json, Observations, State, Trajectories
-
-LOSS: Final = "Losses/Cloning Loss"
-HELD_OUT: Final = "Losses/Held-Out Cloning Loss"
 
 
 class Examples(Protocol):

@@ -1,7 +1,7 @@
 """Hyperparameters of behavioral cloning, none of which ML-Agents has."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import Field, model_validator
 
@@ -10,6 +10,8 @@ from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.config.types import PathText, Positive, PositiveWhole, WholeFromZero, refusal
 
+LOSS: Final = "Losses/Cloning Loss"
+HELD_OUT: Final = "Losses/Held-Out Cloning Loss"
 _OF_TEACHERS = ("steps_per_update", "buffer_size", "save_replay_buffer")
 
 
@@ -20,7 +22,7 @@ class BCSettings(Hyperparameters):
     implementation: ClassVar = "rl_tui.engine.learning.bc.trainer:BCTrainer"
     changeable: ClassVar = ("learning_rate",)
     learns_from_rewards: ClassVar = False
-    headline_metrics: ClassVar = ("Losses/Held-Out Cloning Loss", "Losses/Cloning Loss")
+    headline_metrics: ClassVar = (HELD_OUT, LOSS)
 
     demo_path: PathText | None = Field(None, description="A file of demonstrations, or a folder of them.")
     teacher: PathText | None = Field(

@@ -12,8 +12,7 @@ import numpy as np
 import torch
 
 from rl_tui.engine.learning.acting.distributions import before_bounds
-from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS
-from rl_tui.engine.learning.bc.settings import BCSettings
+from rl_tui.engine.learning.bc.settings import HELD_OUT, LOSS, BCSettings
 from rl_tui.engine.learning.cloning.imitation import ClonedSteps, Imitation, steps_of
 from rl_tui.engine.learning.replay.buffer import ReplayBuffer
 from rl_tui.engine.learning.replay.layout import ReplayLayout

@@ -15,8 +15,8 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer, Array
 from rl_tui.engine.learning.bc.demonstrated import DemonstratedExamples
-from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS, Examples
-from rl_tui.engine.learning.bc.settings import BCSettings
+from rl_tui.engine.learning.bc.examples import Examples
+from rl_tui.engine.learning.bc.settings import HELD_OUT, LOSS, BCSettings
 from rl_tui.engine.learning.bc.taught import TaughtExamples
 from rl_tui.engine.learning.cloning.imitation import Imitation, steps_of
 from rl_tui.engine.learning.demonstrations import Demonstrations
@@ -59,14 +59,12 @@ class BCTrainer(ActorTrainer[BCSettings]):
         whole = FlatPart.of(self._flat.parameters, self._flat.gradient, self._flat.shapes)
         own_seed = np.random.SeedSequence(seed, spawn_key=(0,))
         self._imitation = Imitation(self._cloned(self._actor, whole), self._step, own_seed, sync)
-        self._demonstrated: DemonstratedExamples | None = None
-        self._taught: TaughtExamples | None = None
         self._examples: Examples
         if hyper.teacher is None:
-            self._examples = self._demonstrated = self._make_demonstrated(own_seed)
+            self._examples = self._make_demonstrated(own_seed)
         else:
-            self._examples = self._taught = TaughtExamples(hyper, self._imitation, self._replay_layout())
-            self.replay_bytes = self._taught.replay.layout.bytes
+            self._examples = taught = TaughtExamples(hyper, self._imitation, self._replay_layout())
+            self.replay_bytes = taught.replay.layout.bytes
         self.num_parameters = self._step.num_parameters
 
     def _make_demonstrated(self, seed: np.random.SeedSequence) -> DemonstratedExamples:
@@ -94,16 +92,16 @@ class BCTrainer(ActorTrainer[BCSettings]):
     def use_demonstrations(self, demonstrations: Mapping[str, Demonstrations]) -> None:
         """See Trainer."""
         super().use_demonstrations(demonstrations)
-        if self._demonstrated is not None:
+        if isinstance(self._examples, DemonstratedExamples):
             path = self._hyper.demo_path
             assert path is not None
             assert path in demonstrations, path
-            self._demonstrated.use(demonstrations[path])
+            self._examples.use(demonstrations[path])
 
     def use_teacher(self, teacher: Policy) -> None:
         """See Trainer."""
-        assert self._taught is not None, "its settings name no teacher"
-        self._taught.use(teacher)
+        assert isinstance(self._examples, TaughtExamples), "its settings name no teacher"
+        self._examples.use(teacher)
 
     def _place(self, array: NDArray[Any]) -> Array:
         return self._flat.place(array)
@@ -111,7 +109,7 @@ class BCTrainer(ActorTrainer[BCSettings]):
     def add(self, block: Trajectories) -> Samples:
         """Have the teacher label a block, and keep it. Without a teacher, experience is not learned from."""
         samples = self._examples.add(block)
-        if self._taught is not None:
+        if isinstance(self._examples, TaughtExamples):
             self._include(block.observations)
         return samples
 
@@ -189,11 +187,13 @@ class BCTrainer(ActorTrainer[BCSettings]):
 
     def replay(self) -> State | None:
         """A copy of the labels, if they are to be saved."""
-        return self._taught.replay.state() if self._taught is not None and self._hyper.saves_replay else None
+        if isinstance(self._examples, TaughtExamples) and self._hyper.saves_replay:
+            return self._examples.replay.state()
+        return None
 
     def load_replay(self, replay: State) -> None:
         """Restore them. Raises CheckpointError, and changes nothing, when they do not fit."""
-        if self._taught is None:
-            super().load_replay(replay)
+        if isinstance(self._examples, TaughtExamples):
+            self._examples.replay.load(replay)
         else:
-            self._taught.replay.load(replay)
+            super().load_replay(replay)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
-from rl_tui.engine.config.environments import kind_of
+from rl_tui.engine.config.environments import has_agents
 from rl_tui.engine.config.loading import load_to_act
 from rl_tui.engine.demonstrations.episode_recorder import EpisodeRecorder
 from rl_tui.engine.errors import CheckpointError, ConfigError
@@ -152,7 +152,7 @@ class SavedRun:
     def _pool(self, request: EvaluationRequest, made: list[Environment]) -> EnvironmentPool:
         """The run's environments, which are added to `made` when they are started in this process."""
         source = self._environment(request.behavior, request.seed).source
-        if (kind := kind_of(source.env)) is not None and not kind.has_agents:
+        if not has_agents(source.env):
             text = "it has learned from demonstrations alone, and has no environment to play in"
             raise ConfigError(f"{self._folder.path}: {text}. Give the run one when it starts, or to continue it: --env")
         if request.record is not None:

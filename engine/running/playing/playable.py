@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rl_tui.engine.config.environment_name import is_of_unity
-from rl_tui.engine.config.environments import kind_of
+from rl_tui.engine.config.environments import has_agents, require_wrappable
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.session.text import counted
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec
@@ -20,11 +20,10 @@ def require_kind(env: str, *, has_wrappers: bool) -> None:
         text = "a Unity player cannot be played here: it does not draw in the terminal, and Unity records what a person"
         recorder = "plays, with the component Demonstration Recorder. Environments of Gymnasium are gymnasium:ID"
         raise NotSupportedError(f"{env}: {text} {recorder}")
-    kind = kind_of(env)
-    if kind is not None and not kind.has_agents:
+    if not has_agents(env):
         raise ConfigError(f"{env}: has no agent to play")
-    if kind is not None and has_wrappers and not kind.takes_wrappers:
-        raise ConfigError(f"--wrappers: {env} takes none: only environments of Gymnasium and PettingZoo do")
+    if has_wrappers:
+        require_wrappable(env)
 
 
 def require_playable(

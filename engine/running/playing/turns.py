@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -189,11 +189,7 @@ class Turns:
             return
         self._draw(pool)
         self._show(episodes)
-        while not self._is_finished:
-            try:
-                command = self._commands.get(timeout=WAIT_SECONDS)
-            except queue.Empty:
-                continue
+        for command in self._commands_until_end():
             match command:
                 case int():
                     if episodes.is_allowed[command]:
@@ -216,17 +212,19 @@ class Turns:
         self._episodes.discard()
         self.failure = error
         self._show(self._episodes, "failed", str(error))
-        while not self._is_finished:
-            try:
-                command = self._commands.get(timeout=WAIT_SECONDS)
-            except queue.Empty:
-                continue
+        for command in self._commands_until_end():
             if command == "discard":
                 self.is_busy, self.failure = True, None  # until there is a new environment
                 return
             if command == "drop":
                 self._episodes.drop_last()
                 self._show(self._episodes, "failed", str(error))
+
+    def _commands_until_end(self) -> Iterator[PlayCommand]:
+        """What the person says, as it comes."""
+        while not self._is_finished:
+            with contextlib.suppress(queue.Empty):
+                yield self._commands.get(timeout=WAIT_SECONDS)
 
     def _draw(self, pool: ProcessPool) -> None:
         """The newest picture, unless the environment has none."""

@@ -12,7 +12,7 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError, NotSupportedError
-from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS
+from rl_tui.engine.learning.bc.settings import HELD_OUT, LOSS
 from rl_tui.engine.learning.bc.trainer import BCTrainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State
 from tests.learning.demonstrations import SPECS, Recorded, random_demonstrations

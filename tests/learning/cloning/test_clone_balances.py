@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.learning.bc.examples import HELD_OUT
+from rl_tui.engine.learning.bc.settings import HELD_OUT
 from rl_tui.engine.learning.bc.trainer import BCTrainer
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.environments.base import Environment

@@ -12,7 +12,7 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError
-from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS
+from rl_tui.engine.learning.bc.settings import HELD_OUT, LOSS
 from rl_tui.engine.learning.bc.trainer import BCTrainer
 from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, State, Trajectories
 from tests.learning.cloning.test_bc_trainer import EVERYTHING, MEMORY, same

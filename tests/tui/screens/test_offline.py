@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rl_tui.engine.learning.bc.examples import HELD_OUT, LOSS
-from rl_tui.engine.learning.bc.settings import BCSettings
+from rl_tui.engine.learning.bc.settings import HELD_OUT, LOSS, BCSettings
 from rl_tui.engine.session.behavior_view import EVALUATION, RETURN
 from rl_tui.engine.session.messages import EpisodesFinished, EvaluationReported, RunStateChanged
 from rl_tui.tui.charts.drawn_metrics import first_metrics

@@ -16,7 +16,7 @@ from rl_tui.tui.keys.play_keys import MOST_CHOICES, PLAY_KEYS
 from rl_tui.tui.play_app import PlayApp
 from tests.deadline import DEADLINE_SECONDS
 from tests.running.playing.by_hand import ByHand
-from tests.tui.settling import settle
+from tests.tui.settling import settle, until_shown
 from tests.tui.snapshots import check, screen_text
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
@@ -39,13 +39,7 @@ class Played:
 
     async def until(self, words: str | Callable[[str], bool]) -> str:
         """What it shows as soon as it shows these words."""
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while True:
-            text = await self.text()
-            if words in text if isinstance(words, str) else words(text):
-                return text
-            assert time.monotonic() < deadline, text
-            await self.pilot.pause(0.01)
+        return await until_shown(self.text, words)
 
     async def press(self, *keys: str) -> str:
         """What it shows after these keys, each of which changes something, and was answered."""
