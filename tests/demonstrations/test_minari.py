@@ -14,6 +14,7 @@ from gymnasium import spaces
 
 from rl_tui.engine.demonstrations.opening import open_demonstrations
 from rl_tui.engine.errors import DemonstrationError
+from rl_tui.engine.process.installation import command_for_extra
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.specs import CUT, TERMINATED, TRUNCATED, BehaviorSpec
 from rl_tui.tui.cli import main
@@ -135,4 +136,4 @@ def test_what_cannot_be_read_is_refused(datasets: Path, monkeypatch: pytest.Monk
     file.write_bytes(file.read_bytes()[:2000])
     assert message_of("texts-v0").startswith("minari:texts-v0: ")
     monkeypatch.setitem(sys.modules, "minari", None)
-    assert "pip install 'rl-tui[minari]'" in message_of("texts-v0")
+    assert message_of("texts-v0").endswith(command_for_extra("minari"))
