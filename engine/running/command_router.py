@@ -5,14 +5,13 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.running.command_ledger import CommandLedger
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.supervisor import Supervisor
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.command_desk import Outcome
+from rl_tui.engine.session.command_desk import CommandDesk, Outcome
 from rl_tui.engine.session.messages import (
     AddNote,
     Command,
@@ -30,34 +29,50 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.session.states import RunState
 from rl_tui.engine.session.text import one_line
 
-TICK_SECONDS = 0.05  # how soon a command that was carried out is noticed
-CALM_SECONDS = 0.5  # between checks of the workers while no command is open: every check delays learning
+TICK_SECONDS = 0.5  # between checks of the workers where nothing has happened: every check delays learning
 NOTE_LENGTH = 500  # a remark; more is a document
 
 
 @dataclass(slots=True)
 class CommandRouter:
-    """Used by the coordinator. Carries out commands itself or forwards them to learners; the ledger finishes them.
+    """Used by the coordinator. Carries out commands itself or forwards them to learners, which report to the desk.
 
-    enter: publishes a state of the run. stop: the run's, once one was requested.
+    commands: None where something has happened to a thread of the run. enter: publishes a state of the run. stop: the
+    run's, once one was requested.
     """
 
     commands: queue.Queue[Command | None]
-    ledger: CommandLedger
+    desk: CommandDesk
     supervisor: Supervisor
     bus: EventBus
     enter: Callable[[RunState, str], None]
     lessons: Lessons
     stop: Stop | None = None
+    _pauses: dict[str, list[str]] = field(default_factory=dict)  # by command id: behaviors that have not parked yet
+    _stops: list[str] = field(default_factory=list)  # command ids
 
     def receive(self) -> None:
         """Wait a moment for a command, and carry it out."""
-        is_calm = self.stop is None and not self.ledger.is_waiting and not self.supervisor.is_leaving
         with suppress(queue.Empty):
-            command = self.commands.get(timeout=CALM_SECONDS if is_calm else TICK_SECONDS)
+            command = self.commands.get(timeout=TICK_SECONDS)
             if command is not None:
-                self.ledger.open(command.id)
                 self._carry_out(command)
+
+    def finish_pauses(self) -> None:
+        """Those that have had their effect by now."""
+        for command_id, names in list(self._pauses.items()):
+            has_parked = self.supervisor.has_parked(names)
+            if has_parked is not None:
+                how = "paused" if has_parked else "resumed or ended before it was paused"
+                self.desk.finish(command_id, has_parked, f"{', '.join(names)} {how}")
+                del self._pauses[command_id]
+
+    def end(self) -> None:
+        """Finish every command: what could not be done has failed."""
+        self.finish_pauses()
+        for command_id in self._stops if self.supervisor.has_ended else ():
+            self.desk.finish(command_id, True, "stopped")
+        self.desk.close()
 
     def halt(self, stop: Stop) -> None:
         """Let every worker leave; of several stops, the first exit code but 0 counts and the most urgent mode."""
@@ -69,27 +84,31 @@ class CommandRouter:
         self.supervisor.stop(stop.mode)
 
     def _carry_out(self, command: Command) -> None:
-        supervisor, ledger = self.supervisor, self.ledger
+        supervisor, desk = self.supervisor, self.desk
         match command:
             case Stop():
                 self.halt(command)
-                ledger.expect_when(command.id, lambda: (True, "stopped") if supervisor.has_ended else None)
+                self._stops.append(command.id)
             case Pause():
-                self._pause(command)
+                names = supervisor.pause(command.behavior)
+                if names:
+                    self._pauses[command.id] = names
+                else:
+                    desk.finish(command.id, False, self._why_none(command, "nothing trains"))
             case Resume():
                 names = supervisor.resume(command.behavior)
                 done = f"{', '.join(names)} training"
-                ledger.finish(command.id, bool(names), done if names else self._why_none(command, "nothing is paused"))
+                desk.finish(command.id, bool(names), done if names else self._why_none(command, "nothing is paused"))
             case SaveCheckpoint() | ExportPolicy() | SetHyperparameter() | RollBack():
                 names = supervisor.names(command.behavior)
-                ledger.expect(command.id, names)
+                desk.expect(command.id, names)
                 supervisor.forward(command, names)
                 if not names:
-                    ledger.finish(command.id, False, self._why_none(command, "there is no behavior"))
+                    desk.finish(command.id, False, self._why_none(command, "there is no behavior"))
             case SetLesson():
-                ledger.finish(command.id, *self._set_lesson(command))
+                desk.finish(command.id, *self._set_lesson(command))
             case AddNote():
-                ledger.finish(command.id, *self._note(command))
+                desk.finish(command.id, *self._note(command))
 
     def _set_lesson(self, command: SetLesson) -> Outcome:
         try:
@@ -108,21 +127,6 @@ class CommandRouter:
             return False, f"the note has {len(text)} characters, at most {NOTE_LENGTH} are kept"
         self.bus.publish(NoteAdded(text, command.behavior))
         return True, text
-
-    def _pause(self, command: Pause) -> None:
-        names = self.supervisor.pause(command.behavior)
-        if not names:
-            self.ledger.finish(command.id, False, self._why_none(command, "nothing trains"))
-            return
-
-        def outcome() -> Outcome | None:
-            has_parked = self.supervisor.has_parked(names)
-            if has_parked is None:
-                return None
-            how = "paused" if has_parked else "resumed or ended before it was paused"
-            return has_parked, f"{', '.join(names)} {how}"
-
-        self.ledger.expect_when(command.id, outcome)
 
     def _why_none(self, command: Command, otherwise: str) -> str:
         """Why the command affected no behavior."""

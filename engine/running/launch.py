@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.process.tracebacks import forget_locals, name_and_text
-from rl_tui.engine.running.command_ledger import OVER, refuse_waiting
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.threads import UiPriority, spawn
 from rl_tui.engine.running.watching.service import WatchService
 from rl_tui.engine.session.bus import EventBus, Subscription
-from rl_tui.engine.session.command_desk import asked
-from rl_tui.engine.session.messages import Command, CommandFinished, RunStateChanged, Stop
+from rl_tui.engine.session.command_desk import CommandDesk
+from rl_tui.engine.session.messages import Command, RunStateChanged, Stop
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
@@ -38,6 +37,7 @@ class Launch:
         self.failure: BaseException | None = None
         self.watching = WatchService(bus)
         self._bus = bus
+        self._desk = CommandDesk(bus)
         self._commands: queue.Queue[Command | None] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
         self._ui_priority = UiPriority()
         self._ended = threading.Event()
@@ -59,18 +59,14 @@ class Launch:
 
     def send(self, command: Command) -> None:
         """Publish and queue the command; refused when the run is over or too many are waiting."""
-        self._bus.publish(asked(command))
-        if self._ended.is_set():
-            self._bus.publish(CommandFinished(command.id, False, OVER))
+        if not self._desk.open(command):
             return
         try:
             if not isinstance(command, Stop) and self._commands.qsize() >= COMMANDS_WAITING:
                 raise queue.Full
             self._commands.put_nowait(command)
         except queue.Full:
-            self._bus.publish(CommandFinished(command.id, False, "too many commands are waiting"))
-        if self._ended.is_set():  # meanwhile
-            refuse_waiting(self._commands, self._bus)
+            self._desk.finish(command.id, False, "too many commands are waiting")
 
     def log(self, text: str) -> None:
         """Publish a line about the run."""
@@ -93,7 +89,7 @@ class Launch:
             from rl_tui.engine.running.ranks.role import ALONE
             from rl_tui.engine.running.run import Run  # imports torch: 0.9 s in which the screen is already shown
 
-        run = Run(config, self._bus, self._commands, self._ui_priority, self.watching, hooks, role or ALONE)
+        run = Run(config, self._bus, self._desk, self._commands, self._ui_priority, self.watching, hooks, role or ALONE)
         try:
             self.exit_code = run.main()
         except RlTuiError as error:
@@ -109,7 +105,6 @@ class Launch:
         self._end()
 
     def _end(self) -> None:
-        refuse_waiting(self._commands, self._bus)
+        self._desk.close()
         self.watching.training_ended()
         self._ended.set()
-        refuse_waiting(self._commands, self._bus)  # what came between

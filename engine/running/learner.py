@@ -26,7 +26,6 @@ from rl_tui.engine.learning.loss_inputs import CustomLoss
 from rl_tui.engine.learning.trainer import Metrics, Trainer, always
 from rl_tui.engine.running.checkpoint_parts import CheckpointParts
 from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
-from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hooks import Hooks, Milestone
 from rl_tui.engine.running.learner_hooks import LearnerHooks
@@ -38,6 +37,7 @@ from rl_tui.engine.running.steps_left import StepsLeft
 from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
 from rl_tui.engine.running.triggers import Action, Trigger
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.command_desk import Report
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStateChanged,

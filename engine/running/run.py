@@ -8,13 +8,13 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 import torch
 
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import EnvironmentFailure, RlTuiError
 from rl_tui.engine.running.announcements import LoggedWarnings
-from rl_tui.engine.running.command_ledger import OVER, CommandLedger, refuse_waiting
 from rl_tui.engine.running.command_router import CommandRouter
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
@@ -30,11 +30,9 @@ from rl_tui.engine.running.trainer_health import trainer_health
 from rl_tui.engine.running.watching.service import WatchService
 from rl_tui.engine.sampling.failures import StartStopped
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.command_desk import CommandDesk
 from rl_tui.engine.session.health.monitor import HealthMonitor
-from rl_tui.engine.session.messages import (
-    Command,
-    Stop,
-)
+from rl_tui.engine.session.messages import Command, Stop
 
 DEVICES_SECONDS = 1.0
 DRIVER_SECONDS = 2.0  # a driver that takes longer to answer is left behind
@@ -74,6 +72,7 @@ class Run:
         self,
         config: RunConfig,
         bus: EventBus,
+        desk: CommandDesk,
         commands: queue.Queue[Command | None],
         ui_priority: UiPriority,
         watching: WatchService,
@@ -85,8 +84,8 @@ class Run:
         self._watching = watching
         self._bus = bus
         self._commands = commands
-        self._ledger = CommandLedger(bus)
-        self._runtime = Runtime(config, bus, self._ledger.report, ui_priority, hooks, role=role)
+        self._desk = desk
+        self._runtime = Runtime(config, bus, desk.report, ui_priority, hooks, role=role)
         if not role.leads:
             ui_priority.is_attended = True  # rank 0 knows whether a user watches
         self._internal_error: BaseException | None = None
@@ -111,7 +110,7 @@ class Run:
                     health.close()
             except RlTuiError as error:
                 self.failure = error
-                self._finish_commands()
+                self._desk.close()
                 raise
 
     def _train(self, health: HealthReporter) -> int:
@@ -133,8 +132,8 @@ class Run:
             _close(workers)
             raise
         self._watching.offer(runtime.watch_targets)
-        supervisor = Supervisor(workers, runtime.saver, self._bus, self._crashed, self._wake)
-        router = CommandRouter(self._commands, self._ledger, supervisor, self._bus, runtime.enter, runtime.lessons)
+        supervisor = Supervisor(workers, runtime.saver, self._bus, self._crashed, partial(_wake, self._commands))
+        router = CommandRouter(self._commands, self._desk, supervisor, self._bus, runtime.enter, runtime.lessons)
         runtime.begin(self._crashed)
         devices = spawn("devices", lambda: self._sample_devices(workers), self._bus, self._crashed)
         try:
@@ -151,7 +150,7 @@ class Run:
             self._ended.set()
             devices.join(DRIVER_SECONDS)
             health.tick()  # the last checkpoint may have failed
-            self._finish_commands()
+            router.end()
         self.failure, exit_code = runtime.end(router.stop, supervisor.losses, self._internal_error)
         return exit_code
 
@@ -164,12 +163,12 @@ class Run:
         return EnvironmentWorker(runner, self._bus, runtime.folder.output, ranked)
 
     def _tick(self, supervisor: Supervisor, router: CommandRouter) -> None:
-        """Carry out one command, finish others, check the workers."""
+        """Carry out a command, check the workers."""
         router.receive()
         if (self._internal_error is not None or self._runtime.must_halt) and router.stop is None:
             router.halt(Stop("checkpoint"))
         supervisor.check(self._patience(router.stop))
-        self._ledger.settle()
+        router.finish_pauses()
         if router.stop is None:
             paused = supervisor.is_paused
             if paused != (self._runtime.state == "paused"):
@@ -199,25 +198,15 @@ class Run:
                 command = self._commands.get_nowait()
                 if isinstance(command, Stop):
                     exit_code = exit_code or command.exit_code
-                    self._ledger.finish(command.id, True, "stopped")
-                elif command is not None:
-                    self._ledger.finish(command.id, False, OVER)
+                    self._desk.finish(command.id, True, "stopped")
+        self._desk.close()
         self._runtime.enter("stopped", "before training began", exit_code)
         return exit_code
-
-    def _wake(self) -> None:
-        """Any thread: end the coordinator's wait. Where commands are queued, it does not wait."""
-        with suppress(queue.Full):
-            self._commands.put_nowait(None)
-
-    def _finish_commands(self) -> None:
-        self._ledger.close(OVER)
-        refuse_waiting(self._commands, self._bus)
 
     def _crashed(self, error: BaseException) -> None:
         """Any thread: an internal error stops the run with everything saved; the first one is reported."""
         self._internal_error = self._internal_error or error
-        self._wake()
+        _wake(self._commands)
 
     def _sample_devices(self, workers: Sequence[EnvironmentWorker]) -> None:
         """The main of the thread `devices`: a driver that hangs must not delay the coordinator."""
@@ -237,6 +226,12 @@ class Run:
                 self._ended.wait(DEVICES_SECONDS)
         finally:
             sampler.close()
+
+
+def _wake(commands: queue.Queue[Command | None]) -> None:
+    """Any thread: end the coordinator's wait. Where commands are queued, it does not wait."""
+    with suppress(queue.Full):
+        commands.put_nowait(None)
 
 
 def _close(workers: Sequence[EnvironmentWorker]) -> None:

@@ -14,7 +14,6 @@ import torch
 from rl_tui.engine.config.diagnostics import Diagnostic
 from rl_tui.engine.config.run import DEVICES, RunConfig
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.hooks import Hooks
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes
@@ -22,6 +21,7 @@ from rl_tui.engine.running.ranks.role import ALONE, Role
 from rl_tui.engine.running.restoring import Restorer
 from rl_tui.engine.running.saver import Files, Saver
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.command_desk import Report
 from rl_tui.engine.storage.run_folder import RunFolder
 
 RANDOM_SEEDS = 10_000  # ML-Agents draws a seed from 0 to 9999 when none is given

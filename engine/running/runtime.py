@@ -20,7 +20,6 @@ from rl_tui.engine.process.tracebacks import name_and_text, show_stacks_of_crash
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.building import Builder
-from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
 from rl_tui.engine.running.environments import named_environments
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
@@ -43,6 +42,7 @@ from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import never
 from rl_tui.engine.sampling.pools.worker_process import start_seconds
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.command_desk import Report
 from rl_tui.engine.session.messages import RunStateChanged, Stop
 from rl_tui.engine.session.states import RunState
 from rl_tui.engine.session.text import excerpt

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from rl_tui.engine.errors import CheckpointError, ExportError, NonFiniteError
 from rl_tui.engine.export.exporter import PolicyExporter
-from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.command_desk import Report
 from rl_tui.engine.session.messages import (
     CheckpointFailed,
     CheckpointReason,

@@ -30,15 +30,16 @@ class Supervisor:
         saver: Saver,
         bus: EventBus,
         on_failure: Callable[[BaseException], None],
-        on_leave: Callable[[], None],
+        on_change: Callable[[], None],
     ):
-        """on_failure: called with an internal error; on_leave: when a thread ends. Both in that thread."""
+        """on_failure: called with an internal error; on_change: when a thread ends, or all of an environment have
+        parked. Both in that thread."""
         self._workers = workers
         self._saver = saver
         self._bus = bus
         self._on_failure = on_failure
-        self._on_leave = on_leave
-        self._leaving: list[threading.Thread] = []
+        self._on_change = on_change
+        self._left: set[threading.Thread] = set()  # changes nothing more
         self._learner_threads: dict[str, threading.Thread] = {}  # by behavior: the one that serves its learner
         self._collector_threads: list[threading.Thread] = []
         self._saver_thread: threading.Thread | None = None
@@ -51,6 +52,7 @@ class Supervisor:
         """Every thread runs."""
         self._saver_thread = spawn("saver", self._saver.main, self._bus, self._on_failure)
         for worker in self._workers:
+            worker.control.on_parked = self._on_change
             for name, behavior in worker.behaviors.items():
                 if behavior.is_threaded:
                     worker.control.join()
@@ -78,29 +80,26 @@ class Supervisor:
 
     def _start(self, name: str, main: Callable[[], None], rescue: Callable[[BaseException], None]) -> threading.Thread:
         def observed() -> None:
-            try:
-                main()
-            finally:
-                self._leaving.append(threading.current_thread())
-                self._on_leave()
+            main()
+            self._leave()
 
         def crashed(error: BaseException) -> None:
             try:
                 rescue(error)
             finally:
                 self._on_failure(error)
+                self._leave()
 
         return spawn(name, observed, self._bus, crashed)
+
+    def _leave(self) -> None:
+        self._left.add(threading.current_thread())
+        self._on_change()
 
     @property
     def has_ended(self) -> bool:
         """Whether no collector or learner is left."""
-        return not any(thread.is_alive() for thread in self._threads)
-
-    @property
-    def is_leaving(self) -> bool:
-        """Whether a collector or learner has done its work and is about to end."""
-        return any(thread.is_alive() for thread in self._leaving)
+        return self._threads <= self._left
 
     @property
     def is_paused(self) -> bool:
@@ -122,7 +121,9 @@ class Supervisor:
     def forward(self, command: LearnerCommand, names: list[str]) -> None:
         """Queue the command for the learners of these behaviors."""
         for name in names:
-            self._behavior(name).learner.commands.append(command)
+            worker = self._worker_of(name)
+            worker.behaviors[name].learner.commands.append(command)
+            worker.control.ask()
 
     def pause(self, behavior: str | None) -> list[str]:
         """Let the environments of that behavior (or all) park; the names of the behaviors affected."""
@@ -172,7 +173,7 @@ class Supervisor:
             self._abandoned.add(abandoned)
             worker.abandon(failure, evaluated)
         for name, thread in self._learner_threads.items():
-            if thread not in self._threads or not thread.is_alive():
+            if thread in self._left or thread in self._abandoned:
                 self._behavior(name).learner.serve()
 
     def end(self, timeout: float) -> None:
@@ -214,8 +215,11 @@ class Supervisor:
         running = [worker for worker in self._workers if not worker.control.has_ended]
         return [worker for worker in running if behavior is None or behavior in worker.behaviors]
 
+    def _worker_of(self, behavior: str) -> EnvironmentWorker:
+        return next(worker for worker in self._workers if behavior in worker.behaviors)
+
     def _behavior(self, name: str) -> Behavior:
-        return next(worker.behaviors[name] for worker in self._workers if name in worker.behaviors)
+        return self._worker_of(name).behaviors[name]
 
 
 def _still_training(worker: EnvironmentWorker) -> list[str]:

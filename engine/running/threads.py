@@ -16,7 +16,8 @@ from rl_tui.engine.session.messages import StopMode, WorkerFailed
 T = TypeVar("T")
 
 BEAT_SECONDS = 0.25
-PARK_SECONDS = 0.05  # how long a parked worker may take to see its mailbox or a stop
+PARKED_SECONDS = 0.5  # from one look of a parked worker at what nobody wakes it for to the next
+LATE_SECONDS = 0.05  # from one look whether a call is late to the next
 
 
 class UiPriority:
@@ -41,15 +42,17 @@ class Control:
     """Pause, stop and end of a group of workers. The workers call `safe_point`, other threads the rest.
 
     is_lost: a call into the environment never returned, and its thread must change nothing more. has_ended: no more
-    experience will come.
+    experience will come. on_parked: called when the last of the workers has parked, by that one.
     """
 
     def __init__(self, ui_priority: UiPriority) -> None:
         self.is_lost = False
         self.has_ended = False
+        self.on_parked: Callable[[], None] = lambda: None
         self._ui_priority = ui_priority
         self._changed = threading.Condition()
         self._is_paused = False
+        self._num_asked = 0
         self._stop: StopMode | None = None
         self._num_workers = 0
         self._num_parked = 0
@@ -98,6 +101,12 @@ class Control:
             self._stop = "now" if "now" in (mode, self._stop) else mode
             self._changed.notify_all()
 
+    def ask(self) -> None:
+        """Let parked workers serve now."""
+        with self._changed:
+            self._num_asked += 1
+            self._changed.notify_all()
+
     def join(self) -> None:
         """Count one more worker. Called before it starts, so that nothing counts as parked until it has parked."""
         with self._changed:
@@ -107,18 +116,24 @@ class Control:
         """Count one worker less."""
         with self._changed:
             self._num_workers -= 1
+        self.on_parked()  # the others may have
 
     def safe_point(self, serve: Callable[[], None]) -> bool:
         """Wait for the screen, serve commands, park while paused (still serving); whether to continue."""
         self._ui_priority.wait_for_ui()
+        asked = self._num_asked
         serve()
         if not self._is_paused:
             return self._stop is None
         with self._changed:
             self._num_parked += 1
-            if self._num_parked >= self._num_workers:
+            is_last = self._num_parked >= self._num_workers
+            if is_last:
                 self._parked_at = time.monotonic()
-        while self._stays_parked():
+        if is_last:
+            self.on_parked()
+        while self._stays_parked(asked):
+            asked = self._num_asked
             serve()
         return self._stop is None
 
@@ -127,16 +142,21 @@ class Control:
         self._ui_priority.wait_for_ui()
         return self._stop is None
 
-    def _stays_parked(self) -> bool:
-        """Wait a moment for a resume or a stop; once one comes, the worker no longer counts as parked."""
+    def _stays_parked(self, asked: int) -> bool:
+        """Wait a moment for a resume or a stop, once which comes the worker no longer counts as parked, or for more to
+        serve than there was after so many calls of `ask`."""
         with self._changed:
-            if not self._changed.wait_for(lambda: not self._is_paused or self._stop is not None, PARK_SECONDS):
+            self._changed.wait_for(lambda: self._leaves_park() or self._num_asked > asked, PARKED_SECONDS)
+            if not self._leaves_park():
                 return True
             self._num_parked -= 1
             if self._parked_at is not None:
                 self._parked_seconds += time.monotonic() - self._parked_at
                 self._parked_at = None
             return False
+
+    def _leaves_park(self) -> bool:
+        return not self._is_paused or self._stop is not None
 
 
 class Mailbox(Generic[T]):
@@ -184,7 +204,7 @@ def has_returned(name: str, call: Callable[[], None], is_late: Callable[[], bool
     thread = threading.Thread(target=copy_context().run, args=(noted,), name=name, daemon=True)
     thread.start()
     while thread.is_alive() and not is_late():
-        thread.join(PARK_SECONDS)
+        thread.join(LATE_SECONDS)
     if raised:
         raise raised[0]
     return not thread.is_alive()

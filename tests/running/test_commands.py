@@ -9,8 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.running.command_ledger import CommandLedger
-from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.running import command_router, threads
 from rl_tui.engine.session.messages import (
     AddNote,
     BehaviorStateChanged,
@@ -242,36 +241,18 @@ def test_stop_without_saving_after_one_with_is_not_taken_for_done(tmp_path: Path
         assert run.wait() == 130
 
 
-def ledger_and_mail() -> tuple[CommandLedger, Subscription]:
-    bus = EventBus()
-    return CommandLedger(bus), bus.subscribe()
-
-
-def test_command_for_several_is_done_when_all_are() -> None:
-    ledger, mail = ledger_and_mail()
-    ledger.open("a")
-    ledger.expect("a", ["Left", "Right"])
-    ledger.report("a", "Left", True, "left.onnx")
-    ledger.settle()
-    assert mail.drain() == []
-    ledger.report("a", "Right", False, "disk full")
-    ledger.settle()
-    ledger.close("over")
-    assert [envelope.event for envelope in mail.drain()] == [CommandFinished("a", False, "left.onnx; disk full")]
-
-
-def test_what_is_open_at_the_end_has_failed() -> None:
-    ledger, mail = ledger_and_mail()
-    ledger.open("o")
-    ledger.expect("a", ["Left"])
-    ledger.expect_when("b", lambda: None)
-    ledger.expect_when("c", lambda: (True, "stopped"))
-    ledger.report("x", "Left", True, "unexpected")
-    ledger.close("over")
-    ledger.close("over")
-    assert {envelope.event for envelope in mail.drain()} == {
-        CommandFinished("o", False, "over"),
-        CommandFinished("a", False, "over"),
-        CommandFinished("b", False, "over"),
-        CommandFinished("c", True, "stopped"),
-    }
+@pytest.mark.parametrize("threaded", THREADED)
+def test_nothing_waits_for_the_next_look_at_the_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threaded: bool
+) -> None:
+    monkeypatch.setattr(command_router, "TICK_SECONDS", 1000.0)
+    monkeypatch.setattr(threads, "PARKED_SECONDS", 1000.0)
+    with live(endless(tmp_path, threaded=threaded)) as run:
+        training(run)
+        for command in (SaveCheckpoint(), Pause(), SaveCheckpoint(), SetHyperparameter("Walker", "beta", 0.1)):
+            assert run.send(command).ok
+        run.wait_for(RunStateChanged, lambda event: event.state == "paused")
+        assert run.send(RollBack("Walker", run.of(CheckpointSaved)[-1].path)).ok
+        assert run.send(Resume()).ok
+        assert run.send(Stop()).ok
+        assert run.wait() == 0

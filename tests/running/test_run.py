@@ -143,7 +143,7 @@ def test_training_in_worker_processes_waits_for_no_whole_episode_at_its_end(tmp_
 def test_a_run_ends_when_its_workers_have_left_however_rarely_they_are_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command_router, "CALM_SECONDS", 1000.0)
+    monkeypatch.setattr(command_router, "TICK_SECONDS", 1000.0)
     run = run_to_end(configuration(tmp_path, {"Walker": behavior(max_steps=2000, threaded=True)}))
     assert run.launch.exit_code == 0
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter, Throughput
-from rl_tui.engine.running.threads import PARK_SECONDS, Control, UiPriority
+from rl_tui.engine.running.threads import PARKED_SECONDS, Control, UiPriority
 from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
@@ -212,9 +212,9 @@ def test_a_pause_does_not_count_as_time() -> None:
     def serve() -> None:
         nonlocal served
         served += 1
-        if served == 3:  # after two waits of PARK_SECONDS
+        if served == 3:  # after two waits of PARKED_SECONDS
             control.resume()
 
     assert control.safe_point(serve)
-    assert time.monotonic() - at > PARK_SECONDS
-    assert control.running_seconds() - before < PARK_SECONDS
+    assert time.monotonic() - at > PARKED_SECONDS
+    assert control.running_seconds() - before < PARKED_SECONDS

@@ -53,7 +53,7 @@ class DemoSession:
         self._paused: set[str] = set()  # behaviors, by the user
         self.playback = Playback(self._events, speed, start=past)
         self.bus = self.playback.bus
-        self._desk = CommandDesk(self.bus, self._answer)
+        self._desk = CommandDesk(self.bus)
 
     def clock(self) -> float:
         """The recording's time, which began now."""
@@ -69,7 +69,7 @@ class DemoSession:
 
     def send(self, command: Command) -> None:
         """What it shows of the command is published at once, and its outcome."""
-        self._desk.send(command)
+        self._desk.answer(command, self._answer)
 
     def wait(self, timeout: float) -> bool:
         """Always true: there is nothing to wait for."""

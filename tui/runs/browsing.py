@@ -17,11 +17,11 @@ class NoRun:
 
     def __init__(self) -> None:
         self._bus = EventBus(time.time)
-        self._desk = CommandDesk(self._bus, lambda _: (False, NO_RUN))
+        self._desk = CommandDesk(self._bus)
 
     def send(self, command: Command) -> None:
         """Refused."""
-        self._desk.send(command)
+        self._desk.answer(command, lambda _: (False, NO_RUN))
 
     def subscribe(self) -> Subscription:
         """A mailbox that stays empty."""

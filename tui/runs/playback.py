@@ -62,7 +62,7 @@ class Playback:
         start: Snapshot | None = None,
     ) -> None:
         self.bus = EventBus(self.clock)
-        self._desk = CommandDesk(self.bus, self._answer)
+        self._desk = CommandDesk(self.bus)
         self._index = RecordingIndex(open_events)
         self._reads_ahead = start is None
         start = start or Snapshot()
@@ -112,7 +112,7 @@ class Playback:
 
     def send(self, command: Command) -> None:
         """A stop ends the replay; anything else is refused."""
-        self._desk.send(command)
+        self._desk.answer(command, self._answer)
 
     def wait(self, timeout: float) -> bool:
         """Always true: there is nothing to wait for."""
