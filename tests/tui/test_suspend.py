@@ -40,7 +40,7 @@ class Shell:
     def modes_of_commands(self) -> str:
         """What the terminal does with keys while a command runs; its prompt reads them itself."""
         self.say("clear; stty -g")
-        self.terminal.wait_for(r"^[0-9a-f:]{40,}\s+shell> ")
+        self.terminal.wait_for(r"^[0-9a-f:]{40,}(?s:.)*shell> ")  # between them may be that a job has ended
         return self.terminal.screen.display[0].strip()
 
     def fg(self) -> None:

@@ -101,6 +101,8 @@ class Leader:
         self._look.fire(self._role.clock(), lambda _: self._exchange())
 
     def _exchange(self) -> None:
+        if self._has_stopped:
+            return
         if self._lost:
             raise SyncError(self._lost)
         self._hear()
@@ -113,10 +115,15 @@ class Leader:
     def beat(self) -> None:
         """Say that it is alive, where it waits for a disk. A rank that is lost meanwhile shows at the next exchange."""
         with suppress(SyncError):
-            if not self._lost:
+            if not (self._lost or self._has_stopped):
                 self._hear()
                 if self._beat.is_due(self._role.clock()):
                     self._send(self._sent)
+
+    @property
+    def _has_stopped(self) -> bool:
+        """Whether the others were told to stop: they close their connections, and none is lost by that."""
+        return self._sent.stop is not None
 
     def announce(self, change: Change) -> None:
         """This was changed here, between two updates."""
@@ -163,7 +170,7 @@ class Leader:
     def leave(self, failure: str) -> None:
         """The others end, too."""
         with suppress(SyncError):
-            if not self._lost:
+            if not (self._lost or self._has_stopped):
                 self._send(replace(self._sent, stop=self._control.stop_mode or "checkpoint"))
         for link in self._role.links:
             link.close_after_other(LEAVING_SECONDS)
