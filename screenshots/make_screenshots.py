@@ -27,13 +27,15 @@ from textual.screen import Screen
 
 from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.running.launch import Launch
-from rl_tui.engine.session.bus import EventBus, Session, Subscription
+from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.codec import decode
-from rl_tui.engine.session.messages import Command, Stop
+from rl_tui.engine.session.messages import Stop
+from rl_tui.engine.session.session import Session
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.demo.session import DemoSession
 from rl_tui.tui.drawing.themes import DEFAULT
+from rl_tui.tui.runs.browsing import NoRun
 from rl_tui.tui.screens.context import Runs
 from rl_tui.tui.screens.watch import WatchScreen
 
@@ -111,17 +113,6 @@ WATCHED = {
 }
 
 
-class Recording:
-    """A session whose run is over: nothing comes, nothing is taken."""
-
-    def send(self, command: Command) -> None:
-        """A recorded run takes no commands."""
-
-    def subscribe(self) -> Subscription:
-        """A mailbox that stays empty."""
-        return EventBus().subscribe()
-
-
 def replay(events: Path, until: float) -> RunView:
     """The view after the first `until` (0 to 1) of the recorded time, its paths as seen from the folder of results."""
     text = events.read_text().replace(f"{events.resolve().parents[2]}/", "")
@@ -137,26 +128,23 @@ def replay(events: Path, until: float) -> RunView:
 def demo() -> DemoSession:
     """The demo as it stands half a minute after its start."""
     session = DemoSession(speed=10.0, now=lambda: NOW)
-    mail = session.subscribe()
     for _ in range(WARNED_SECONDS):
         session.playback.advance(1.0)
-    for envelope in mail.drain():
-        session.view.apply(envelope)
+    session.live.fold()
     return session
 
 
 async def picture(
     path: Path,
     session: Session,
-    view: RunView,
     size: tuple[int, int],
     keys: Sequence[str] = (),
     *,
     runs: Runs | None = None,
     theme: str | None = None,
 ) -> None:
-    """Paint what the app shows of `view` at `size`, after some keys."""
-    app = TrainerApp(session, view, clock=lambda: view.now, runs=runs, theme=theme, bell=False)
+    """Paint what the app shows of the session at `size`, after some keys."""
+    app = TrainerApp(session, clock=lambda: session.live.view.now, runs=runs, theme=theme, bell=False)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         for key in keys:
@@ -246,7 +234,7 @@ async def paint_demo(folder: Path) -> None:
 async def paint_page(path: Path, size: tuple[int, int], keys: Sequence[str] = (), theme: str | None = None) -> None:
     """What the demo shows after some keys."""
     session = demo()
-    await picture(path, session, session.view, size, keys, runs=session.recordings, theme=theme)
+    await picture(path, session, size, keys, runs=session.recordings, theme=theme)
 
 
 async def paint_watched(folder: Path, name: str, watched: Watched) -> None:
@@ -254,20 +242,11 @@ async def paint_watched(folder: Path, name: str, watched: Watched) -> None:
     with TemporaryDirectory(prefix="rl-tui-pictures-") as results, contextlib.chdir(results):
         os.environ["PWD"] = results
         text = TRAINING.format(name=name, environment=watched.environment)
-        launch, view = Launch(EventBus()), RunView()
-        mail = launch.subscribe()
+        launch = Launch(EventBus())
+        app = TrainerApp(launch, theme=DEFAULT, bell=False)
         launch.start(parse_config(text.encode(), "watched.yaml"))
-        app = TrainerApp(
-            launch,
-            view,
-            subscription=mail,
-            theme=DEFAULT,
-            bell=False,
-            prioritize_ui=launch.prioritize_ui,
-            watching=launch.watching,
-        )
         async with app.run_test(size=watched.sizes[0]) as pilot:
-            while not view.behaviors or view.behavior(name).step < watched.trained_steps:
+            while not app.view.behaviors or app.view.behavior(name).step < watched.trained_steps:
                 await pilot.pause(0.5)
             await pilot.press("v")
             for size in watched.sizes:
@@ -289,7 +268,7 @@ async def paint_recording(name: str, events: Path, until: float, folder: Path) -
     for size in SIZES:
         view = replay(events, until)
         keys = ("2",) if len(view.behaviors) > 1 else ()
-        await picture(folder / f"{name}-{name_of(size)}.png", Recording(), view, size, keys)
+        await picture(folder / f"{name}-{name_of(size)}.png", NoRun(view), size, keys)
 
 
 def name_of(size: tuple[int, int]) -> str:

@@ -12,8 +12,11 @@ from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.group_mates import Mates
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.session.bus import EventBus, Subscription
-from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished, Stop
-from rl_tui.engine.session.watching import Scene, WatchCommand
+from rl_tui.engine.session.command_desk import CommandDesk
+from rl_tui.engine.session.live_view import LiveView
+from rl_tui.engine.session.messages import Command, Hint, Stop
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.session.watching import Scene, Unwatchable, WatchCommand, Watching
 from rl_tui.engine.specs import (
     Actions,
     ActionSpec,
@@ -33,24 +36,42 @@ from rl_tui.engine.specs import (
 
 
 class FakeSession:
-    """A session without an engine: keeps every command; with `answers`, each is asked and finished at once."""
+    """A session without an engine: keeps every command and hint; with `answers`, each command is finished at once.
 
-    def __init__(self, answers: bool = True) -> None:
-        self.bus = EventBus()
+    view: what it shows at first. watching: None if its policies cannot be watched.
+    """
+
+    def __init__(self, view: RunView | None = None, *, answers: bool = True, watching: Watching | None = None) -> None:
+        self.bus = self.make_bus()
+        self.desk = CommandDesk(self.bus)
+        self.live = LiveView(self.subscribe(), view)
+        self.watching: Watching = watching or Unwatchable("a fake has no policies")
         self.commands: list[Command] = []
+        self.hints: list[Hint] = []
         self.answers = answers
 
-    def send(self, command: Command) -> None:
-        """Keep the command, and answer it."""
-        self.commands.append(command)
-        behavior = None if isinstance(command, Stop) else command.behavior
-        self.bus.publish(CommandAsked(command.id, type(command).__name__, behavior))
+    def make_bus(self) -> EventBus:
+        """That of a run in this process."""
+        return EventBus()
+
+    def send(self, message: Command | Hint) -> None:
+        """Keep it, and answer a command."""
+        if isinstance(message, Hint):
+            self.hints.append(message)
+            return
+        self.commands.append(message)
+        self.desk.open(message)
         if self.answers:
-            self.bus.publish(CommandFinished(command.id, True, f"results/fake/{behavior or 'all'}-000123456"))
+            behavior = None if isinstance(message, Stop) else message.behavior
+            self.desk.finish(message.id, True, f"results/fake/{behavior or 'all'}-000123456")
 
     def subscribe(self) -> Subscription:
         """A mailbox on this session's bus."""
         return self.bus.subscribe()
+
+    def wait(self, timeout: float) -> bool:
+        """Always true: there is nothing to wait for."""
+        return True
 
 
 class FakeWatching:

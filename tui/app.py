@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from textual import events
@@ -17,10 +19,9 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from rl_tui.engine.process.vital_signs import SIGNS
-from rl_tui.engine.session.bus import Session, Subscription
-from rl_tui.engine.session.messages import Command, Envelope, SaveCheckpoint, Stop
+from rl_tui.engine.session.messages import Command, Envelope, SaveCheckpoint, Stop, YieldToScreen
+from rl_tui.engine.session.session import Session
 from rl_tui.engine.session.view import RunView
-from rl_tui.engine.session.watching import Unwatchable, Watching
 from rl_tui.tui.drawing.glyphs import ASCII
 from rl_tui.tui.drawing.pacing import FRAME_BYTES, LOCAL_SECONDS, REMOTE_FRAME_BYTES, REMOTE_SECONDS, Pace
 from rl_tui.tui.drawing.painting import PatchUpdate
@@ -47,14 +48,14 @@ from rl_tui.tui.terminal.app import TerminalApp
 from rl_tui.tui.terminal.signals import IGNORED, IGNORED_NOTE, SAVING, LoopSignals
 from rl_tui.tui.textual_private import mount_early, paint, paint_now
 
-OUTCOME_SECONDS = 0.1  # from one poll to the next while a key waits for its outcome or its picture
+PICTURE_SECONDS = 0.1  # from one look at the terminal to the next while a picture waits for it
 PREPARE_SECONDS = 2.0  # after the start, when the engine has been loaded
 ANSWER_SECONDS = 0.1  # a key should have its picture by then
 SWITCH_SECONDS = 0.001  # with Python-heavy engine threads, the default 5 ms makes a key take 5 times as long to show
 
 
 class TrainerApp(TerminalApp[ExitReason]):
-    """Runs in the main thread. Owns the view, the subscription and the exit policy. `show()` returns why the user left.
+    """Runs in the main thread. Owns the exit policy. `show()` returns why the user left.
 
     None: the screen failed. The caller then decides whether the run continues.
     """
@@ -65,10 +66,8 @@ class TrainerApp(TerminalApp[ExitReason]):
     def __init__(
         self,
         session: Session,
-        view: RunView,
         config_name: str = "",
         *,
-        subscription: Subscription | None = None,
         ascii: bool = False,  # as on the command line
         clock: Callable[[], float] = time.time,
         on_shown: Callable[[], None] | None = None,
@@ -84,21 +83,17 @@ class TrainerApp(TerminalApp[ExitReason]):
         title: bool = True,
         user_keys: UserKeys | None = None,
         preferences: Preferences | None = None,
-        prioritize_ui: Callable[[float], None] | None = None,
-        watching: Watching | None = None,
         is_made_up: bool = False,
     ) -> None:
-        """`view` may have behaviors already, which are shown at once. It is changed from now on.
+        """The session's view may have behaviors already, which are shown at once.
 
         on_shown: called once in the app's loop after the first picture, e.g. to start the run. on_folded: called there
         after new events were folded into the view.
-        subscription: opened before the run started, so that no event is missed; else one is opened at mount.
         runs, player: see Context. refuses: why nothing may be changed, such as --readonly; "" if it may.
         forbids: see Context. opened: the screen to begin with, "" for the overview.
         notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: ring
         when something fails or the run ends. title: show progress and state in the title of the terminal's window.
-        preferences: None to save none. prioritize_ui: makes training in this process wait for so many seconds.
-        watching: None if the session has no policies. is_made_up: see Context.
+        preferences: None to save none. is_made_up: see Context.
         """
         super().__init__(
             ascii=ascii,
@@ -106,21 +101,21 @@ class TrainerApp(TerminalApp[ExitReason]):
             last_theme=preferences.theme() if preferences else "",
             save_theme=preferences.save_theme if preferences else None,
         )
-        self.view = view
+        self._session, self._live = session, session.live
         self.status, state = CommandStatus(), ScreenState()
         self._user_keys = user_keys or UserKeys()
         keymap = Keymap().remapped(self._user_keys.chosen)
         is_remote = "SSH_CONNECTION" in os.environ
         self.context = Context(
-            view=view,
+            live=session.live,
             state=state,
             status=self.status,
-            controls=Controls(view, state, self.status, self.send, refuses),
+            controls=Controls(session.live, state, self.status, self.send, refuses),
             keymap=keymap,
             redraw=self.redraw,
             freeze=self.freeze,
             choose_theme=self.themes.choose,
-            watching=watching or Unwatchable("this session has no policies"),
+            watching=session.watching,
             frames=Frames(
                 self,
                 self._frame,
@@ -136,9 +131,8 @@ class TrainerApp(TerminalApp[ExitReason]):
         )
         self.exit_policy = ExitPolicy(self, session, self.context, clock)
         self.overview = OverviewScreen(self.context)
-        self._session = session
-        self._subscription, self._owns_subscription = subscription, subscription is None
         self._frozen: RunView | None = None
+        self._drawn_view = self.view
         self._history: RunHistory | None = None
         self._signals = LoopSignals(self._on_signal)
         self._former_switch_seconds = sys.getswitchinterval()
@@ -148,15 +142,20 @@ class TrainerApp(TerminalApp[ExitReason]):
         self._follow_up: Timer | None = None
         self._is_picture_due = False
         self._drawn_states: object = None
-        self._faults = Faults(view, clock)
-        self._alerts = Alerts(self, view, self.status, keymap, may_ring=bell and player is None)
+        self._faults = Faults(session.live, clock)
+        self._alerts = Alerts(self, session.live, self.status, keymap, may_ring=bell and player is None)
         if preferences is not None:
             state.runs = preferences.runs_order()
         self._runs_order = replace(state.runs)
-        self._preferences, self._saved_view = preferences, SavedView(preferences, view, state)
+        self._preferences, self._saved_view = preferences, SavedView(preferences, session.live, state)
         self._first_keys = FirstKeys(preferences, keymap)
         self._opened = opened
-        self._prioritize_ui, self._has_title = prioritize_ui, title
+        self._has_title = title
+
+    @property
+    def view(self) -> RunView:
+        """The run as it was folded last."""
+        return self._live.view
 
     @property
     def failure(self) -> str:
@@ -205,8 +204,7 @@ class TrainerApp(TerminalApp[ExitReason]):
             return
         if isinstance(event, events.Key):
             self._painter.on_key()
-            if self._prioritize_ui is not None:
-                self._prioritize_ui(ANSWER_SECONDS)
+            self._session.send(YieldToScreen(ANSWER_SECONDS))
             if not isinstance(self.focused, Input):
                 self._first_keys.on_key(event.key)
         await super().on_event(event)
@@ -222,20 +220,28 @@ class TrainerApp(TerminalApp[ExitReason]):
         """Events are polled, and signals end the run in order."""
         self.set_class(self._glyphs is ASCII, "-ascii")
         sys.setswitchinterval(SWITCH_SECONDS)
-        if self._subscription is None:
-            self._subscription = self._session.subscribe()
+        self._live.mail.on_news = self._on_news(asyncio.get_running_loop())
         if not self.is_headless:
             self._signals.start()
         self.set_keymap({id: ",".join(keys) for id, keys in self._user_keys.chosen.items()})
         self._warn(self._user_keys.problems)
         self.set_interval(self._pace.usual, self._beat)
-        self._follow_up = self.set_interval(OUTCOME_SECONDS, self._beat, pause=True)
+        self._follow_up = self.set_interval(PICTURE_SECONDS, self._beat, pause=True)
         self.call_after_refresh(self.tick)
         if self._opened:
             self.call_after_refresh(self.overview.action_open_screen, self._opened)
         if self._on_shown is not None:
             self.call_after_refresh(self._on_shown)
         self.set_timer(PREPARE_SECONDS, self._prepare)
+
+    def _on_news(self, loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+        """What other threads call when something has come that is to be shown at once."""
+
+        def beat() -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._beat)
+
+        return beat
 
     def _prepare(self) -> None:
         """Mount the help before it is first opened, which then takes no longer than later."""
@@ -248,7 +254,7 @@ class TrainerApp(TerminalApp[ExitReason]):
         self.run_worker(self._load(self._history))
 
     async def _load(self, history: RunHistory) -> None:
-        await history.load_into(self.view)
+        self._live.show(await history.read())
         self._history = None
         self._warn([f"not all earlier events of the run could be read: {history.problem}"] if history.problem else [])
         self.tick()
@@ -263,8 +269,7 @@ class TrainerApp(TerminalApp[ExitReason]):
         self._saved_view.save()
         if self._preferences is not None and self.context.state.runs != self._runs_order:
             self._preferences.save_runs_order(self.context.state.runs)
-        if self._subscription is not None and self._owns_subscription:
-            self._subscription.close()
+        self._live.mail.on_news = None
 
     def tick(self) -> None:
         """Fold new events and draw, unless the terminal is still busy with the last picture."""
@@ -297,7 +302,7 @@ class TrainerApp(TerminalApp[ExitReason]):
                 self.redraw()
         self._painter.write()
         is_waiting = self._is_picture_due or self._painter.is_due
-        if self._follow_up is not None and not self.status.pending and not is_waiting:
+        if self._follow_up is not None and not is_waiting:
             self._follow_up.pause()
 
     def _show_title(self, now: float) -> None:
@@ -314,31 +319,12 @@ class TrainerApp(TerminalApp[ExitReason]):
 
     def fold(self) -> bool:
         """Fold new events into the view; returns whether a command has ended or a state has changed."""
-        self._follow_seek()
-        if self._subscription is not None and self._history is None:
-            for envelope in self._subscription.drain():
-                self.view.apply(envelope)
-                self._alerts.add(envelope.event)
+        for envelope in self._live.fold() if self._history is None else ():
+            self._alerts.add(envelope.event)
         if self._on_folded is not None:
             self._on_folded()
         has_news = self.status.update(self.view)
         return has_news or self._states() != self._drawn_states
-
-    def _follow_seek(self) -> None:
-        """After a seek in a replay, show the view there and drop events from before."""
-        player = self.context.player
-        new_view = player.new_view() if player is not None else None
-        if player is None or new_view is None:
-            return
-        if self._subscription is not None:
-            self._subscription.drain()
-        for each in fields(RunView):
-            setattr(self.view, each.name, getattr(new_view, each.name))
-        player.accept_view()
-        for screen in self.screen_stack:
-            if isinstance(screen, RunScreen):
-                for pane in screen.panes:  # while the replay is paused, no pane would be due
-                    pane.forget_lines()
 
     def _states(self) -> object:
         return self.view.state, [behavior.state for behavior in self.view.behaviors.values()]
@@ -353,6 +339,9 @@ class TrainerApp(TerminalApp[ExitReason]):
             self._poll_sooner()
             return
         self._drawn_states = self._states()
+        if self._drawn_view is not self.view:
+            self._drawn_view = self.view
+            self._forget_lines()
         top = self.screen
         if isinstance(top, RunScreen | PaneDialog):
             patches = top.draw(self._frame())
@@ -364,6 +353,12 @@ class TrainerApp(TerminalApp[ExitReason]):
             if self._painter.is_held and top.was_drawn:
                 top.call_after_refresh(self._painter.release)
         self._pace.drew(time.monotonic(), time.thread_time())
+
+    def _forget_lines(self) -> None:
+        """Another view is drawn from scratch: while a replay is paused, no pane would be due."""
+        for screen in self.screen_stack:
+            for pane in screen.panes if isinstance(screen, RunScreen) else ():
+                pane.forget_lines()
 
     def _frame(self) -> Frame:
         return Frame(
@@ -392,9 +387,8 @@ class TrainerApp(TerminalApp[ExitReason]):
             self._follow_up.resume()
 
     def send(self, command: Command) -> None:
-        """Send the command to the run, and poll for its outcome more often."""
+        """Send the command to the run."""
         self._session.send(command)
-        self._poll_sooner()
 
     def obey(self, command: Stop | SaveCheckpoint) -> None:
         """Carry out what a signal asked for, whatever the keys may do."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import get_args
 
-from rl_tui.engine.api.live_view import LiveView
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import CommandError, RlTuiError
 from rl_tui.engine.process.tracebacks import forget_locals
@@ -22,6 +21,7 @@ from rl_tui.engine.running.hooks import NO_HOOKS, Hooks, StopOn
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.threads import spawn
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.live_view import LiveView
 from rl_tui.engine.session.messages import (
     AddNote,
     Command,
@@ -38,7 +38,7 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.session.view import RunView
 
 POLL_SECONDS = 0.25  # between looks at what has happened: more often would slow learning down
-ANSWER_SECONDS = 0.05  # between looks for the outcome of a command
+FOLDER_SECONDS = 0.05  # between looks for the folder of a run that starts
 ENDING_SECONDS = 90.0  # more than a run takes to write its last files, or gives up
 
 logger = logging.getLogger(__name__)
@@ -62,11 +62,9 @@ class SentCommand:
         Raises CommandError if the run refused the command or could not carry it out, TimeoutError after so many
         seconds.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while (outcome := self._live.outcome(self.command.id)) is None:
-            if deadline is not None and time.monotonic() >= deadline:
-                raise TimeoutError(f"{type(self.command).__name__} is not finished after {timeout:g} s")
-            time.sleep(ANSWER_SECONDS)
+        outcome = self._live.await_outcome(self.command.id, timeout)
+        if outcome is None:
+            raise TimeoutError(f"{type(self.command).__name__} is not finished after {timeout:g} s")
         if not outcome.ok:
             raise CommandError(outcome.message)
         return outcome.message
@@ -94,7 +92,7 @@ class RunHandle:
         self._stop_on = stop_on
         bus = EventBus()
         self._launch = Launch(bus)
-        self._live = LiveView(self._launch)
+        self._live = self._launch.live
         self._mail = self._launch.subscribe()
         self._unread: deque[Envelope] = deque()
         atexit.register(self._end_with_program)
@@ -121,7 +119,7 @@ class RunHandle:
     def path(self) -> Path:
         """The run's folder; waits until the run has it. Raises the run's error where it could not start."""
         while True:
-            is_over = self._launch.wait(ANSWER_SECONDS)
+            is_over = self._launch.wait(FOLDER_SECONDS)
             if self._launch.error is not None:
                 raise self.error or self._launch.error
             with self._live.reading() as view:

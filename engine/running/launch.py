@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import RlTuiError
@@ -14,7 +15,8 @@ from rl_tui.engine.running.threads import UiPriority, spawn
 from rl_tui.engine.running.watching.service import WatchService
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.command_desk import CommandDesk
-from rl_tui.engine.session.messages import Command, RunStateChanged, Stop
+from rl_tui.engine.session.live_view import LiveView
+from rl_tui.engine.session.messages import Attend, Command, Hint, RunStateChanged, Stop, YieldToScreen
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
@@ -57,10 +59,22 @@ class Launch:
             self._coordinator.join(FREEING_SECONDS)
         return True
 
-    def send(self, command: Command) -> None:
-        """Publish and queue the command; refused when the run is over or too many are waiting."""
-        if not self._desk.open(command):
-            return
+    @cached_property
+    def live(self) -> LiveView:
+        """The view of the run since this was first asked for."""
+        return LiveView(self.subscribe())
+
+    def send(self, message: Command | Hint) -> None:
+        """Publish and queue a command; refused when the run is over or too many are waiting."""
+        match message:
+            case Attend():
+                self._ui_priority.is_attended = message.is_attended
+            case YieldToScreen():
+                self._ui_priority.request(message.seconds)
+            case _ if self._desk.open(message):
+                self._queue(message)
+
+    def _queue(self, command: Command) -> None:
         try:
             if not isinstance(command, Stop) and self._commands.qsize() >= COMMANDS_WAITING:
                 raise queue.Full
@@ -71,14 +85,6 @@ class Launch:
     def log(self, text: str) -> None:
         """Publish a line about the run."""
         self._bus.log("info", "run", text)
-
-    def prioritize_ui(self, seconds: float) -> None:
-        """Make training wait for that long, as soon as each of its threads reaches a safe point."""
-        self._ui_priority.request(seconds)
-
-    def attend(self, is_attended: bool) -> None:
-        """Whether a user watches: a behavior that diverged then waits to be rolled back instead of ending the run."""
-        self._ui_priority.is_attended = is_attended
 
     def subscribe(self) -> Subscription:
         """A mailbox with every event from now on."""

@@ -6,16 +6,29 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 from rl_tui.engine.session.long_texts import with_short_texts
-from rl_tui.engine.session.messages import DELTAS, Command, Envelope, Event, LogEmitted, LogLevel
+from rl_tui.engine.session.messages import (
+    DELTAS,
+    CommandFinished,
+    Envelope,
+    Event,
+    LogEmitted,
+    LogLevel,
+    RunStateChanged,
+)
 
+NEWS = (CommandFinished, RunStateChanged)
 MAILBOX_SIZE = 10_000  # about ten minutes of a busy run; a reader further behind has died
 
 
 class Subscription:
-    """One reader's mailbox. Any thread may read; one at a time."""
+    """One reader's mailbox. Any thread may read; one at a time.
+
+    on_news: called by the publisher, while the bus waits, after what a reader wants at once has come.
+    """
+
+    on_news: Callable[[], None] | None = None
 
     def __init__(self, bus: EventBus, size: int):
         self._bus = bus
@@ -39,6 +52,8 @@ class Subscription:
             self._mail.append(envelope)
             self._num_deltas += is_delta
             self._changed.notify()
+        if self.on_news is not None and isinstance(envelope.event, NEWS):
+            self.on_news()
 
     def drain(self, timeout: float = 0.0) -> list[Envelope]:
         """Remove and return everything, oldest first; waits at most `timeout` seconds for the first one."""
@@ -143,13 +158,3 @@ class EventBus:
             subscriptions = list(self._subscriptions)
         for subscription in subscriptions:
             subscription.close()
-
-
-class Session(Protocol):
-    """A run in this process, or later behind a socket."""
-
-    def send(self, command: Command) -> None:
-        """Send the command and return at once; its outcome is published as CommandFinished with the same id."""
-
-    def subscribe(self) -> Subscription:
-        """A mailbox with every event from now on."""

@@ -1,7 +1,7 @@
 """Events and commands as JSON lines, one object each.
 
-An event: {"v": 1, "e": epoch, "n": number, "t": time, "event": class name, ...fields}; a command: {"v": 1, "command":
-class name, ...fields}.
+An event: {"v": 1, "e": epoch, "n": number, "t": time, "event": class name, ...fields}; a command, or a hint, which has
+no id: {"v": 1, "command": class name, ...fields}.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from rl_tui.engine.session.messages import Command, Envelope, Event
+from rl_tui.engine.session.messages import Command, Envelope, Event, Hint
 from rl_tui.engine.session.plain import from_plain, to_plain
 
 SCHEMA_VERSION = 1
@@ -36,18 +36,19 @@ def decode(line: str) -> Envelope:
         raise ValueError(f"not a complete event: {line[:80]!r} ({error})") from error
 
 
-def encode_command(command: Command) -> str:
+def encode_command(command: Command | Hint) -> str:
     """One line of JSON without the newline."""
     return json.dumps({"v": SCHEMA_VERSION, "command": type(command).__name__} | to_plain(command))
 
 
-def decode_command(line: str) -> Command:
+def decode_command(line: str) -> Command | Hint:
     """The command that `encode_command` wrote. Raises ValueError on anything else."""
     body = parse(line, "a command")
     try:
-        if not isinstance(body["id"], str):  # it has a default, which is another one each time
+        kind = _COMMANDS[body["command"]]
+        if kind not in _HINTS and not isinstance(body["id"], str):  # it has a default, which is another one each time
             raise TypeError("it has no id")
-        command: Command = from_plain(body, _COMMANDS[body["command"]])
+        command: Command | Hint = from_plain(body, kind)
         return command
     except (KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"not a complete command: {line[:80]!r} ({error})") from error
@@ -73,4 +74,5 @@ def _time(value: object) -> float:
 
 
 _EVENTS: Mapping[str, type] = {kind.__name__: kind for kind in typing.get_args(Event)}
-_COMMANDS: Mapping[str, type] = {kind.__name__: kind for kind in typing.get_args(Command)}
+_HINTS: tuple[type, ...] = typing.get_args(Hint)
+_COMMANDS: Mapping[str, type] = {kind.__name__: kind for kind in (*typing.get_args(Command), *_HINTS)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished, Stop
+from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished, Hint, Stop
 
 OVER = "the run is over"
 Outcome: TypeAlias = tuple[bool, str]  # whether the request is fulfilled, and a message
@@ -43,10 +43,10 @@ class CommandDesk:
                 self._finish(command.id, False, OVER)
             return not self._is_closed
 
-    def answer(self, command: Command, carry_out: Callable[[Command], Outcome]) -> None:
-        """The command was sent, and is carried out by its sender's thread."""
-        if self.open(command):
-            self.finish(command.id, *carry_out(command))
+    def answer(self, message: Command | Hint, carry_out: Callable[[Command], Outcome]) -> None:
+        """What was sent is carried out by its sender's thread; a hint to a run is of no use where none trains."""
+        if not isinstance(message, Hint) and self.open(message):
+            self.finish(message.id, *carry_out(message))
 
     def expect(self, command_id: str, behaviors: Iterable[str]) -> None:
         """The command is finished once each of these has reported."""

@@ -724,3 +724,20 @@ class AddNote:
 Command: TypeAlias = (
     Pause | Resume | SaveCheckpoint | ExportPolicy | Stop | SetHyperparameter | RollBack | SetLesson | AddNote
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Attend:
+    """Whether a user watches the run: a behavior that diverged then waits to be rolled back instead of ending it."""
+
+    is_attended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class YieldToScreen:
+    """A key is answered: training waits for that many seconds, as soon as each of its threads reaches a safe point."""
+
+    seconds: float
+
+
+Hint: TypeAlias = Attend | YieldToScreen  # from a screen; nothing answers it, and nothing keeps it

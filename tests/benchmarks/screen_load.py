@@ -86,15 +86,15 @@ def ticks_at(size: tuple[int, int], seconds: float) -> list[float]:
 
 def run_app(report: Path, seconds: float) -> None:
     """The screen of a busy run in this terminal for that long; what each tick took is left in `report`."""
-    session, view = FakeSession(), RunView()
-    mail = session.subscribe()
+    view = RunView()
     began = time.time() - HOURS * 3600
     for event in beginning():
         view.apply(Envelope(1, began, event))
     for number in range(1, round(HOURS * 3600 / HISTORY_SECONDS)):
         for event in reports(number * HISTORY_SECONDS, HISTORY_SECONDS):
             view.apply(Envelope(1, began + number * HISTORY_SECONDS, event))
-    app = TrainerApp(session, view, subscription=mail)
+    session = FakeSession(view)
+    app = TrainerApp(session)
     gc.freeze()  # as a run does once it is built
     took: list[float] = []
     follow = app._follow

@@ -11,6 +11,7 @@ import pytest
 
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.session.messages import (
+    Attend,
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
@@ -84,7 +85,7 @@ def test_behavior_that_diverged_waits_to_be_rolled_back_where_a_user_watches(
     kwargs = {"env_kwargs": {"reward": reward}, "num_envs": 1}
     config = configuration(tmp_path, {"Walker": settings}, "tests.running.environments:Diverging", env_settings=kwargs)
     with live(config) as run:
-        run.launch.attend(True)
+        run.launch.send(Attend(True))
         failure = run.wait_for(BehaviorStateChanged, lambda event: event.state == "failed")
         assert failure.can_roll_back
         run.wait_for(RunStateChanged, lambda event: event.state == "paused")
@@ -107,12 +108,12 @@ def test_behavior_that_is_not_rolled_back_ends_the_run_as_before(tmp_path: Path,
         tmp_path, {"Walker": settings}, "tests.running.environments:Diverging", env_settings={"num_envs": 1}
     )
     with live(config) as run:
-        run.launch.attend(True)
+        run.launch.send(Attend(True))
         run.wait_for(RunStateChanged, lambda event: event.state == "paused")
         if leaves == "stop":
             run.send(Stop())
         else:
-            run.launch.attend(False)
+            run.launch.send(Attend(False))
         assert run.wait() == 5
 
 

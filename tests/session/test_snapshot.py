@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_tui.engine.session.codec import decode, decode_command, encode, encode_command
-from rl_tui.engine.session.messages import Command, Envelope, MetricsReported, SetLesson, Stop
+from rl_tui.engine.session.messages import (
+    Command,
+    Envelope,
+    Hint,
+    MetricsReported,
+    SetLesson,
+    Stop,
+    YieldToScreen,
+)
 from rl_tui.engine.session.snapshot import Snapshot, SnapshotReader
 from rl_tui.engine.session.view import RunView
 from tests.session.test_messages import EVENT_CLASSES, events, strategy_of
@@ -24,7 +32,7 @@ ANY = st.one_of(*map(events, EVENT_CLASSES))
 EVENTS = st.lists(st.builds(Envelope, st.integers(1, 10**6), st.floats(0, 2e9), ANY), max_size=20)
 COMMANDS = st.one_of(*(
     st.builds(kind, **{field.name: strategy_of(get_type_hints(kind)[field.name]) for field in dataclasses.fields(kind)})
-    for kind in get_args(Command)
+    for kind in get_args(Command | Hint)
 ))  # fmt: skip
 SCENES: dict[str, Callable[[], scenes.Story]] = {
     "empty": scenes.empty,
@@ -80,7 +88,7 @@ def test_a_snapshot_stays_as_it_was() -> None:
 
 
 @given(COMMANDS)
-def test_every_command_is_equal_at_the_other_end(command: Command) -> None:
+def test_every_command_and_hint_is_equal_at_the_other_end(command: Command | Hint) -> None:
     assert repr(decode_command(encode_command(command))) == repr(command)
 
 
@@ -108,6 +116,7 @@ def lines() -> list[tuple[str, Callable[[str], object]]]:
         (encode(event), decode),
         (encode_command(SetLesson("wall", 2)), decode_command),
         (encode_command(Stop("now", 3)), decode_command),
+        (encode_command(YieldToScreen(0.1)), decode_command),
         (snapshot.line(snapshot.curves[0]), read_curve),
         (snapshot.first, lambda line: SnapshotReader(line).view),
     ]

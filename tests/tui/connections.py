@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.codec import decode, decode_command, encode, encode_command
-from rl_tui.engine.session.messages import Command, Envelope
+from rl_tui.engine.session.messages import Command, Envelope, Hint
 from rl_tui.engine.session.snapshot import Snapshot, SnapshotReader
 from rl_tui.engine.session.view import RunView
 from tests.fakes import FakeSession
@@ -37,10 +37,10 @@ class BusOfLines(EventBus):
 class SessionOfLines(FakeSession):
     """Every command arrives as its line says, and every event is delivered so."""
 
-    def __init__(self, answers: bool = True) -> None:
-        super().__init__(answers)
-        self.bus = BusOfLines()
+    def make_bus(self) -> EventBus:
+        """One whose events travel."""
+        return BusOfLines()
 
-    def send(self, command: Command) -> None:
-        """Keep the command that has travelled, and answer it."""
-        super().send(decode_command(encode_command(command)))
+    def send(self, message: Command | Hint) -> None:
+        """The same once it has travelled."""
+        super().send(decode_command(encode_command(message)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from rl_tui.engine.session.messages import Event
 from rl_tui.engine.session.view import RunView
@@ -20,7 +21,8 @@ from tests.tui.snapshots import screen_text
 class Driven:
     """Open it with `async with`; what it shows comes back as text.
 
-    opened: the screen it begins with; answers: whether the session does; the rest as for TrainerApp.
+    opened: the screen it begins with; answers: whether the session does; session: a replay instead of the fake one; the
+    rest as for TrainerApp.
     """
 
     def __init__(
@@ -38,16 +40,15 @@ class Driven:
         notifications: bool = False,
         preferences: Preferences | None = None,
         watching: Watching | None = None,
+        session: Any = None,
     ) -> None:
-        self.view = view
-        self.session = FakeSession(answers)
-        if Connection.is_by_lines:
-            self.view = view = sent(view)
-            self.session = SessionOfLines(answers)
+        kind = SessionOfLines if Connection.is_by_lines else FakeSession
+        self.session = session or kind(
+            sent(view) if Connection.is_by_lines else view, answers=answers, watching=watching
+        )
         self.now = view.now + 2
         self.app = TrainerApp(
             self.session,
-            view,
             clock=lambda: self.now,
             runs=runs,
             ascii=is_ascii,
@@ -55,7 +56,6 @@ class Driven:
             forbids=forbids,
             player=player,
             preferences=preferences,
-            watching=watching,
         )
         self._opened = opened
         self._running = self.app.run_test(size=size, notifications=notifications)
@@ -70,6 +70,11 @@ class Driven:
 
     async def __aexit__(self, *error: object) -> None:
         await self._running.__aexit__(*error)
+
+    @property
+    def view(self) -> RunView:
+        """What it shows."""
+        return self.session.live.view
 
     @property
     def screen(self) -> RunScreen:

@@ -25,6 +25,7 @@ from textual import events
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.live_view import LiveView
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -34,6 +35,7 @@ from rl_tui.engine.session.messages import (
     CommandFinished,
     DevicesSampled,
     EpisodesFinished,
+    Hint,
     MetricsReported,
     ProgressReported,
     RunStarted,
@@ -43,7 +45,7 @@ from rl_tui.engine.session.messages import (
     WarningRaised,
     WorkerFailed,
 )
-from rl_tui.engine.session.view import RunView
+from rl_tui.engine.session.watching import Unwatchable
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.drawing import pacing
 from rl_tui.tui.drawing.lines import Line
@@ -68,6 +70,8 @@ class LiveSession:
         """happening: what happens once it is signaled, "" for nothing."""
         self._happening = happening
         self.bus = EventBus()
+        self.live = LiveView(self.subscribe())
+        self.watching = Unwatchable("nothing is learned")
         self.commands: list[Command] = []
         self._names = [f"Walker{index}" for index in range(number)]
         self._stop_seconds = stop_seconds
@@ -83,8 +87,10 @@ class LiveSession:
         self._stop.set()
         self._thread.join(DEADLINE_SECONDS)
 
-    def send(self, command: Command) -> None:
+    def send(self, command: Command | Hint) -> None:
         """Keep it; a stop ends the run."""
+        if isinstance(command, Hint):
+            return
         self.commands.append(command)
         self.bus.publish(CommandAsked(command.id, type(command).__name__, None))
         if isinstance(command, Stop):
@@ -239,9 +245,7 @@ def main() -> None:
     with tempfile.NamedTemporaryFile() as unread, redirect_output(arguments.log or Path(unread.name)):
         app = TrainerApp(
             session,
-            RunView(),
             "live.yaml",
-            subscription=session.subscribe(),
             bell=not arguments.no_bell,
             title=not arguments.no_title,
             preferences=Preferences(arguments.preferences) if arguments.preferences else None,

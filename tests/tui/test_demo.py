@@ -51,8 +51,7 @@ class Watched:
     def __init__(self, *, speed: float = 10.0) -> None:
         self.session = DemoSession(speed, now=lambda: NOW)
         self.published: list[Envelope] = []
-        self.view = self.session.view
-        self._mail = self.session.subscribe()
+        self.view = self.session.live.view
 
     def advance(self, seconds: float) -> None:
         """That many real seconds later."""
@@ -60,9 +59,7 @@ class Watched:
         while left >= 0:
             self.session.playback.advance(min(left, 1.0))
             left -= 1.0
-            for envelope in self._mail.drain():
-                self.published.append(envelope)
-                self.view.apply(envelope)
+            self.published += self.session.live.fold()
 
     def ask(self, command: Command, seconds: float = 1.0) -> CommandFinished:
         """The one outcome of the command."""

@@ -77,12 +77,6 @@ class Recorder:
         """Another place."""
         self.place = seek
 
-    def new_view(self) -> None:
-        """It never goes elsewhere."""
-
-    def accept_view(self) -> None:
-        """It never does."""
-
 
 def busy() -> scenes.Story:
     """Three behaviors, of which the first can be tuned and was, and a log of more than a screen."""
@@ -274,6 +268,6 @@ def test_titles_of_help_name_screen_and_pane() -> None:
 
 
 def test_app_makes_no_binding_outside_the_table() -> None:
-    app = TrainerApp(FakeSession(), RunView())
+    app = TrainerApp(FakeSession(RunView()))
     table = {binding.key for binding in bindings("anywhere")}
     assert set(app._bindings.key_to_bindings) == table

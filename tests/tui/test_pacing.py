@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
-from rl_tui.engine.session.messages import BehaviorStateChanged, CommandFinished, LogEmitted, ProgressReported
-from rl_tui.tui.app import TrainerApp
+from rl_tui.engine.session.messages import (
+    BehaviorStateChanged,
+    CommandFinished,
+    LogEmitted,
+    ProgressReported,
+    YieldToScreen,
+)
+from rl_tui.tui.app import ANSWER_SECONDS, TrainerApp
 from rl_tui.tui.drawing.pacing import LONGEST_SECONDS, SHARE, SLOW_SECONDS, Pace
 from tests.fakes import FakeSession
 from tests.tui import scenes
-from tests.tui.snapshots import settled_text
+from tests.tui.settling import until_shown
+from tests.tui.snapshots import screen_text, settled_text
 
 
 @pytest.mark.parametrize(
@@ -78,13 +87,14 @@ async def test_over_ssh_it_is_drawn_half_as_often(
 ) -> None:
     if connection is not None:
         monkeypatch.setenv("SSH_CONNECTION", connection)
-    app = TrainerApp(FakeSession(), scenes.healthy(1).view())
+    app = TrainerApp(FakeSession(scenes.healthy(1).view()))
     assert app._pace.interval(0.0) == seconds
 
 
 async def test_news_is_drawn_before_its_time_and_figures_are_not() -> None:
-    view, session = scenes.healthy(1).view(), FakeSession(answers=False)
-    app = TrainerApp(session, view, clock=lambda: view.now)
+    view = scenes.healthy(1).view()
+    session = FakeSession(view, answers=False)
+    app = TrainerApp(session, clock=lambda: view.now)
     async with app.run_test(size=(120, 40)) as pilot:
         app.tick()
         await settled_text(pilot)
@@ -101,10 +111,40 @@ async def test_news_is_drawn_before_its_time_and_figures_are_not() -> None:
         assert "‖ paused" in await settled_text(pilot)
 
 
+async def test_outcome_of_another_thread_is_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rl_tui.tui.app.LOCAL_SECONDS", 1000.0)
+    view = scenes.healthy(1).view()
+    session = FakeSession(view, answers=False)
+    app = TrainerApp(session, clock=lambda: view.now)
+
+    async def shown() -> str:
+        await pilot.pause()
+        return screen_text(app)
+
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.tick()
+        await settled_text(pilot)
+        await pilot.press("c")
+        command = session.commands[0]
+        threading.Thread(target=session.desk.finish, args=(command.id, True, "results/a")).start()
+        await until_shown(shown, "✓ checkpoint Walker: done")
+
+
+async def test_training_waits_while_a_key_is_answered() -> None:
+    session = FakeSession(scenes.healthy(1).view())
+    app = TrainerApp(session)
+    async with app.run_test() as pilot:
+        assert session.hints == []
+        await pilot.press("s")
+        assert set(session.hints) == {YieldToScreen(ANSWER_SECONDS)}
+        assert session.commands == []
+
+
 async def test_slow_panes_stand_still_until_what_they_show_changes() -> None:
     story = scenes.healthy(1)
-    view, session = story.view(), FakeSession()
-    app = TrainerApp(session, view, clock=lambda: view.now)
+    view = story.view()
+    session = FakeSession(view)
+    app = TrainerApp(session, clock=lambda: view.now)
     async with app.run_test(size=(150, 40)) as pilot:
         app.tick()
         await settled_text(pilot)

@@ -15,13 +15,13 @@ async def test_every_size_has_its_picture_and_none_is_left_over() -> None:
     view = scenes.healthy(3, gpus=2).view()
     pictures: dict[tuple[int, int], str] = {}
     for size in dict.fromkeys(SIZES):
-        app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
+        app = TrainerApp(FakeSession(view), clock=lambda: view.now)
         async with app.run_test(size=size) as pilot:
             app.tick()
             await settled_text(pilot)
             app.tick()
             pictures[size] = await settled_text(pilot)
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now)
     async with app.run_test(size=SIZES[0]) as pilot:
         for size in SIZES:
             await pilot.resize_terminal(*size)
@@ -33,7 +33,7 @@ async def test_every_size_has_its_picture_and_none_is_left_over() -> None:
 
 async def test_sizes_may_change_faster_than_they_are_drawn() -> None:
     view = scenes.healthy(3, gpus=2).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now)
     async with app.run_test(size=(120, 40)) as pilot:
         app.tick()
         expected = await settled_text(pilot)

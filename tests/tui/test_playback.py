@@ -79,32 +79,30 @@ class Watched:
 
     def __init__(self, events: OpenEvents, speed: float, process: Callable[[], str] = lambda: "") -> None:
         self.replay = Playback(events, speed, process)
-        self.view = RunView()
-        self.mail = self.replay.subscribe()
         self.published: list[Event] = []
 
     def advance(self, seconds: float) -> list[Event]:
         """The events that are published meanwhile."""
         self.replay.advance(seconds)
-        envelopes = self.mail.drain()
-        for envelope in envelopes:
-            self.view.apply(envelope)
+        envelopes = self.replay.live.fold()
         self.published += [envelope.event for envelope in envelopes]
         return [envelope.event for envelope in envelopes]
 
     def seek(self, *seeks: Seek) -> RunView:
         """What is shown as soon as the replay has gone there."""
+        before = self.view
         for seek in seeks:
             self.replay.seek(seek)
         for _ in range(10_000):
             self.replay.advance(0)
-            new_view = self.replay.new_view()
-            if new_view is not None:
-                self.mail.drain()
-                self.view = new_view
-                self.replay.accept_view()
-                return new_view
+            if self.view is not before:
+                return self.view
         raise AssertionError("it never went there")
+
+    @property
+    def view(self) -> RunView:
+        """What it shows."""
+        return self.replay.live.view
 
 
 @pytest.mark.parametrize("speed", [1.0, 2.0, 30.0, 1000.0])
@@ -163,7 +161,7 @@ def test_slowing_down_after_all_at_once_keeps_the_place() -> None:
 
 def test_reader_that_is_behind_loses_nothing() -> None:
     replay = Playback(recording(*life(3 * MAIL)), math.inf)
-    mail = replay.subscribe()
+    mail = replay.live.mail
     published: list[Envelope] = []
     for _ in range(10):
         replay.advance(0.1)
@@ -425,8 +423,7 @@ def test_what_is_no_place_is_refused(text: str) -> None:
 
 async def test_keys_go_to_another_place_and_what_was_chosen_stays() -> None:
     replay = Playback(recording(*life(99)), 0.0)
-    async with Driven(RunView(), (120, 40), player=replay) as screen:
-        screen.app._subscription = replay.subscribe()
+    async with Driven(RunView(), (120, 40), player=replay, session=replay) as screen:
         screen.app.context.state.chart.smoothing = 0.3
 
         async def settled(words: str) -> str:
@@ -459,18 +456,15 @@ def test_after_seeks_no_event_is_missing_or_comes_twice_by_its_position() -> Non
     events = recording(*life(40), *life(40, start=200.0, resumed=True))
     events[:] = [replace(each, epoch=1 + (number >= len(events) // 2)) for number, each in enumerate(events)]
     player = Playback(events, 1.0)
-    mail = player.subscribe()
     player.advance(5.0)
     for share in (0.7, 0.2, 0.9):
+        before = player.live.view
         player.seek(Seek(share=share))
-        while player.new_view() is None:
-            player.advance(0.05)
-        view = player.new_view()
-        assert view is not None
-        player.accept_view()
-        mail.drain()
+        while player.live.view is before:
+            player.advance(0.0)
+        position = player.live.view.position
         player.advance(10.0)
-        seen = [(each.epoch, each.number) for each in mail.drain() if each.epoch]
+        seen = [(each.epoch, each.number) for each in player.live.fold() if each.epoch]
         whole = [(each.epoch, each.number) for each in events]
-        begin = whole.index(view.position) + 1
+        begin = whole.index(position) + 1
         assert seen == whole[begin : begin + len(seen)] != []

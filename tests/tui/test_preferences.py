@@ -32,7 +32,7 @@ def chosen_state() -> ScreenState:
 
 def recalled(preferences: Preferences, view: RunView) -> ScreenState:
     state = ScreenState()
-    saved_view = SavedView(preferences, view, state)
+    saved_view = SavedView(preferences, FakeSession(view).live, state)
     while saved_view.restore():
         pass
     return state
@@ -57,7 +57,7 @@ def test_the_selected_behavior_is_found_by_its_name(tmp_path: Path) -> None:
     preferences.save_view(RUN, to_json(ScreenState(), "Hopper"))
     story.publish(RunStarted("walker-ppo", str(RUN), 1, "cpu", False, {}))
     view, state = story.view(), ScreenState()
-    saved_view = SavedView(preferences, view, state)
+    saved_view = SavedView(preferences, FakeSession(view).live, state)
     assert saved_view.restore()
     assert not saved_view.restore()
     for name in ("Walker", "Hopper"):
@@ -137,7 +137,7 @@ def test_only_the_newest_runs_are_kept(tmp_path: Path) -> None:
 
 def test_nothing_is_written_without_a_change(tmp_path: Path) -> None:
     preferences, view, state = Preferences(tmp_path), scenes.healthy(2).view(), ScreenState()
-    saved_view = SavedView(preferences, view, state)
+    saved_view = SavedView(preferences, FakeSession(view).live, state)
     saved_view.save()
     assert not (tmp_path / "runs").exists()
     saved_view.restore()
@@ -159,8 +159,8 @@ def test_the_folders_are_those_of_the_standard(tmp_path: Path, monkeypatch: pyte
 async def test_what_is_chosen_by_keys_comes_back_at_the_next_start(tmp_path: Path) -> None:
     for start in (1, 2):
         story = scenes.healthy(3)
-        session, view = FakeSession(), RunView()
-        app = TrainerApp(session, view, clock=lambda: scenes.START, preferences=Preferences(tmp_path))
+        session = FakeSession()
+        app = TrainerApp(session, clock=lambda: scenes.START, preferences=Preferences(tmp_path))
         async with app.run_test(size=(120, 40)) as pilot:
             for envelope in story.published:
                 session.bus.publish(envelope.event)
@@ -176,7 +176,7 @@ async def test_what_is_chosen_by_keys_comes_back_at_the_next_start(tmp_path: Pat
 
 async def test_views_are_saved_every_minute_and_problems_are_reported(tmp_path: Path) -> None:
     view = scenes.healthy(3).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now, preferences=Preferences(tmp_path))
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now, preferences=Preferences(tmp_path))
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(1))  # one write after the other, so that one can wait for the last
     async with app.run_test(size=(120, 40)) as pilot:

@@ -25,7 +25,7 @@ async def shot(folder: Path, theme: str = "rl-dark", **scene: int) -> tuple[Trai
     """The app, its text before the key and after it; `folder` is the run's."""
     view = scenes.healthy(3, **scene).view()
     view.run = RunStarted("walker", str(folder), 1, "cpu", False, {})
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now, theme=theme)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now, theme=theme)
     async with app.run_test(size=(120, 40)) as pilot:
         app.tick()
         before = await settled_text(pilot)
@@ -105,7 +105,7 @@ async def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> No
 
 async def test_what_is_copied_goes_to_the_terminal_and_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TMUX", raising=False)
-    app = TrainerApp(FakeSession(), scenes.healthy(1).view())
+    app = TrainerApp(FakeSession(scenes.healthy(1).view()))
     async with app.run_test():
         assert sequences.copy_text(app, "results/Walker-1") == "copied 16 characters (OSC 52): results/Walker-1"
         assert app.clipboard == "results/Walker-1"

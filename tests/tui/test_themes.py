@@ -164,7 +164,7 @@ def test_every_tone_and_every_variable_has_its_color() -> None:
 @pytest.mark.parametrize("name", THEMES)
 async def test_every_theme_draws_every_tone(name: str) -> None:
     view = scenes.healthy(3, gpus=2).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now, theme=name)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now, theme=name)
     async with app.run_test(size=(120, 40)) as pilot:
         app.tick()
         text = await settled_text(pilot)
@@ -183,7 +183,7 @@ async def test_the_chosen_command_of_the_palette_stands_out(name: str, monkeypat
     if name == "none":
         monkeypatch.setenv("NO_COLOR", "1")
     view = scenes.healthy(3).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now, theme=None if name == "none" else name)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now, theme=None if name == "none" else name)
     async with app.run_test(size=(120, 40)) as pilot:
         app.tick()
         await pilot.press("ctrl+p")
@@ -208,7 +208,7 @@ async def test_the_chosen_command_of_the_palette_stands_out(name: str, monkeypat
 async def test_a_theme_is_chosen_by_key_and_remembered(tmp_path: Path) -> None:
     view = scenes.healthy(1).view()
     for expected in ("rl-dark", "rl-light"):
-        app = TrainerApp(FakeSession(), view, clock=lambda: view.now, preferences=Preferences(tmp_path))
+        app = TrainerApp(FakeSession(view), clock=lambda: view.now, preferences=Preferences(tmp_path))
         async with app.run_test(size=(120, 40)) as pilot:
             app.tick()
             assert app.theme == expected
@@ -218,13 +218,13 @@ async def test_a_theme_is_chosen_by_key_and_remembered(tmp_path: Path) -> None:
             if expected == "rl-light":
                 assert app.theme == "ansi"
     assert Preferences(tmp_path).theme() == "ansi"
-    asked = TrainerApp(FakeSession(), view, theme="high-contrast", preferences=Preferences(tmp_path))
+    asked = TrainerApp(FakeSession(view), theme="high-contrast", preferences=Preferences(tmp_path))
     async with asked.run_test():
         assert asked.theme == "high-contrast"
 
 
 async def test_a_terminal_of_16_colors_gets_its_own() -> None:
-    app = TrainerApp(FakeSession(), scenes.healthy(1).view())
+    app = TrainerApp(FakeSession(scenes.healthy(1).view()))
     app.console = Console(color_system="standard", force_terminal=True)
     async with app.run_test():
         assert app.theme == "ansi"
@@ -235,7 +235,7 @@ async def test_a_terminal_of_16_colors_gets_its_own() -> None:
 async def test_no_color_means_none(name: str, variable: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(*variable)
     view = scenes.healthy(3).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now, theme=name)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now, theme=name)
     async with app.run_test(size=(120, 40)) as pilot:
         app.tick()
         await settled_text(pilot)

@@ -157,8 +157,9 @@ def test_former_names_lead_to_commands_that_there_are() -> None:
 async def test_the_users_keys_act_and_stand_on_the_screen(tmp_path: Path) -> None:
     """pause and freeze have exchanged their keys, pause-all has two others; the former keys do nothing."""
     found = written(tmp_path, "pause: space\nfreeze: p\npause-all: [Z, F4]\n")
-    view, session = scenes.healthy(3).view(), FakeSession(answers=False)
-    app = TrainerApp(session, view, clock=lambda: view.now, user_keys=found)
+    view = scenes.healthy(3).view()
+    session = FakeSession(view, answers=False)
+    app = TrainerApp(session, clock=lambda: view.now, user_keys=found)
     async with app.run_test(size=(120, 130)) as pilot:
         assert "space pause" in await settled_text(pilot)
         await pilot.press("space", "Z", "f4", "P")
@@ -172,7 +173,7 @@ async def test_the_users_keys_act_and_stand_on_the_screen(tmp_path: Path) -> Non
 async def test_problems_are_said_and_in_the_log(tmp_path: Path) -> None:
     found = written(tmp_path, "paus: x\nfreeze: ctrl+i\n")
     view = scenes.healthy(1).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now, user_keys=found)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now, user_keys=found)
     async with app.run_test(size=(160, 50)) as pilot:
         app.tick()
         text = await settled_text(pilot)
@@ -182,7 +183,7 @@ async def test_problems_are_said_and_in_the_log(tmp_path: Path) -> None:
 
 async def test_keys_of_vi_move_in_lists_and_what_they_took_is_elsewhere(tmp_path: Path) -> None:
     view = scenes.healthy(3).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now, user_keys=written(tmp_path, "keys: vi\n"))
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now, user_keys=written(tmp_path, "keys: vi\n"))
     async with app.run_test(size=(100, 30)) as pilot:
 
         async def cursor_after(*keys: str) -> int:

@@ -204,13 +204,10 @@ def browse_runs(arguments: command_arguments.RunsArguments) -> int:
     require_screen("runs")
     from rl_tui.engine.storage.archive import Archive
     from rl_tui.tui.command_line.run_screen import ScreenSubject
-    from rl_tui.tui.runs.browsing import NoRun, no_view
+    from rl_tui.tui.runs.browsing import NoRun
 
     folder = folder_of_runs(arguments.results_dir)
-    session = NoRun()
-    subject = ScreenSubject(
-        session, lambda: None, folder, no_view(), session.subscribe(), runs=Archive(Path(folder)), opened="runs"
-    )
+    subject = ScreenSubject(NoRun(), lambda: None, folder, runs=Archive(Path(folder)), opened="runs")
     return 1 if show_alone(subject, arguments.options) is None else 0
 
 
@@ -235,7 +232,6 @@ def demo(arguments: command_arguments.DemoArguments) -> int:
     """A recorded run was shown as if it trained; returns the exit code that it would have."""
     require_screen("demo")
     from rl_tui.engine.running.threads import spawn
-    from rl_tui.engine.session.watching import Unwatchable
     from rl_tui.tui.command_line.run_screen import ScreenSubject
     from rl_tui.tui.demo.session import DemoSession
 
@@ -248,12 +244,9 @@ def demo(arguments: command_arguments.DemoArguments) -> int:
         session,
         start,
         "demo",
-        session.view,
-        session.subscribe(),
         clock=session.clock,
         runs=session.recordings,
         notes=session.notes,
-        watching=Unwatchable("a recording has no policies; those of `rl-tui ppo/CartPole` can be watched"),
         saves_preferences=False,
         is_made_up=True,
     )
@@ -270,8 +263,6 @@ def replay(arguments: command_arguments.ReplayArguments) -> int:
         return 0
     require_screen("replay")
     from rl_tui.engine.running.threads import spawn
-    from rl_tui.engine.session.view import RunView
-    from rl_tui.engine.session.watching import Unwatchable
     from rl_tui.engine.storage.archive import Archive
     from rl_tui.engine.storage.run_summary import summarize
     from rl_tui.tui.command_line.run_screen import ScreenSubject
@@ -286,7 +277,12 @@ def replay(arguments: command_arguments.ReplayArguments) -> int:
     def open_events(position: LogPosition) -> Iterator[Envelope | None]:
         return archive.follow(arguments.run, position)
 
-    session, view = Playback(open_events, speed, lambda: archive.process(arguments.run)), RunView()
+    session = Playback(
+        open_events,
+        speed,
+        lambda: archive.process(arguments.run),
+        why_unwatchable=f"a replay has no policy; `rl-tui evaluate {arguments.run}` plays a saved one",
+    )
 
     def start() -> None:
         spawn("replay", session.main, session.bus, session.crashed)
@@ -295,13 +291,10 @@ def replay(arguments: command_arguments.ReplayArguments) -> int:
         session,
         start,
         arguments.run,
-        view,
-        session.subscribe(),
-        clock=lambda: view.now,
+        clock=lambda: session.live.view.now,
         runs=archive,
         player=session,
         refuses=REFUSAL,
-        watching=Unwatchable(f"a replay has no policy; `rl-tui evaluate {arguments.run}` plays a saved one"),
         notes=session.notes,
     )
     return 1 if show_alone(subject, arguments.options) is None else 0

@@ -7,14 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import ConfigError, RlTuiError
 from rl_tui.engine.process.vital_signs import SIGNS
-from rl_tui.engine.session.bus import Session, Subscription
 from rl_tui.engine.session.messages import Envelope, Stop
-from rl_tui.engine.session.view import RunView
-from rl_tui.engine.session.watching import Watching
+from rl_tui.engine.session.session import Session
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.command_line.train_arguments import ScreenOptions, screen_flags
 from rl_tui.tui.drawing.themes import THEMES
@@ -33,13 +31,6 @@ LEAVE_SECONDS = 5.0  # for a run that stops without saving to close its files
 READONLY = "--readonly was given"
 
 
-class WaitableSession(Session, Protocol):
-    """A session whose end can be waited for."""
-
-    def wait(self, timeout: float) -> bool:
-        """Whether the run is over, waiting at most `timeout` seconds for it."""
-
-
 @dataclass(frozen=True, slots=True)
 class ScreenSubject:
     """What is shown. start: called after the first picture; returns the earlier events of a resumed run, and may raise
@@ -49,11 +40,9 @@ class ScreenSubject:
     or the terminal is gone. output_log: the file for what is printed meanwhile; None while there is none.
     """
 
-    session: WaitableSession
+    session: Session
     start: Callable[[], Iterator[Envelope] | None]
     name: str
-    view: RunView
-    mail: Subscription
     clock: Callable[[], float] = time.time
     runs: Runs | None = None
     player: Player | None = None
@@ -61,10 +50,8 @@ class ScreenSubject:
     opened: str = ""
     notes: Callable[[], tuple[str, ...]] = tuple
     saves_preferences: bool = True
-    prioritize_ui: Callable[[float], None] | None = None
     outlives_screen: bool = False
     output_log: Callable[[], Path | None] = lambda: None
-    watching: Watching | None = None
     is_made_up: bool = False
 
 
@@ -171,9 +158,7 @@ def _app(
     preferences = Preferences(state_folder())
     return TrainerApp(
         subject.session,
-        subject.view,
         subject.name,
-        subscription=subject.mail,
         ascii=options.is_ascii,
         clock=subject.clock,
         on_shown=begin,
@@ -189,13 +174,11 @@ def _app(
         title=options.has_title,
         user_keys=read_user_keys(config_folder()),
         preferences=preferences if subject.saves_preferences else None,
-        prioritize_ui=subject.prioritize_ui,
-        watching=subject.watching,
         is_made_up=subject.is_made_up,
     )
 
 
-def _await_end(session: WaitableSession, signals: RunSignals, seconds: float | None) -> None:
+def _await_end(session: Session, signals: RunSignals, seconds: float | None) -> None:
     """The run is over, or had that many seconds to end; signals still reach it."""
     waited = 0.0
     while not session.wait(POLL_SECONDS) and (seconds is None or waited < seconds):

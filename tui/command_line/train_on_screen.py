@@ -14,7 +14,7 @@ from rl_tui.engine.process.files import open_regular
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.writers.console import ConsoleWriter
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import Envelope
+from rl_tui.engine.session.messages import Attend, Envelope
 from rl_tui.engine.session.states import BAD_ENDS, ENDS
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
@@ -49,8 +49,9 @@ def train_on_screen(arguments: TrainArguments) -> int:
 
     The configuration is read after the first picture, which would otherwise take half as long again.
     """
-    bus, view, runs = EventBus(), RunView(), Archive(Path(RESULTS_DIR).absolute())
+    bus, runs = EventBus(), Archive(Path(RESULTS_DIR).absolute())
     launch, choice, is_debug = Launch(bus), choose_settings(arguments), False
+    live = launch.live
 
     def start() -> Iterator[Envelope] | None:
         nonlocal is_debug
@@ -62,29 +63,25 @@ def train_on_screen(arguments: TrainArguments) -> int:
         past = earlier_events(config, runs)
         if past is not None:  # the run appends its own to the same file
             past = takewhile(lambda envelope: not bus.has_published(envelope), past)
-        prefill(view, config)
-        launch.attend(not arguments.options.is_readonly)
+        prefill(live.view, config)
+        launch.send(Attend(not arguments.options.is_readonly))
         if choice.note:
             bus.log("info", "run", choice.note)
         launch.start(config)
         return past
 
-    mail = launch.subscribe()
     subject = ScreenSubject(
         launch,
         start,
         arguments.config or run_name(choice.named_after),
-        view,
-        mail,
         runs=runs,
-        prioritize_ui=launch.prioritize_ui,
-        watching=launch.watching,
         outlives_screen=True,
-        output_log=lambda: None if view.run is None else output_log(view.run.path),
+        output_log=lambda: None if live.view.run is None else output_log(live.view.run.path),
     )
     with RunSignals() as signals:
         shown = run_screen(subject, arguments.options, signals)
-        launch.attend(False)
+        view = live.view
+        launch.send(Attend(False))
         launch.watching.end()  # a screen that failed has not done so
         continues = not shown.was_left and not launch.wait(0)
         save_output(shown, view, continues=continues)
@@ -97,7 +94,7 @@ def train_on_screen(arguments: TrainArguments) -> int:
                 writer = ConsoleWriter(
                     output.stdout, arguments.log_format, debug=is_debug, has_trained=has_trained, offline=offline
                 )
-                print_events(launch, mail, writer, signals, output)
+                print_events(launch, live.mail, writer, signals, output)
     if continues:
         return report_end(launch)
     if shown.exit_reason != "hangup":

@@ -17,6 +17,7 @@ from rl_tui.engine.session.messages import (
     Command,
     Envelope,
     ExportPolicy,
+    Hint,
     HyperparameterChanged,
     LessonChanged,
     NoteAdded,
@@ -35,6 +36,7 @@ from rl_tui.tui.demo.recordings import SHOWN, Recordings
 from rl_tui.tui.runs.playback import Playback
 
 SHOWN_ONLY = "recorded: shown, not carried out"
+UNWATCHABLE = "a recording has no policies; those of `rl-tui ppo/CartPole` can be watched"
 NOT_WRITTEN = "recorded, not written"
 
 
@@ -46,13 +48,11 @@ class DemoSession:
 
     def __init__(self, speed: float, now: Callable[[], float] = time.time) -> None:
         self.recordings = Recordings(now(), self.clock)
-        past = self.recordings.past()
-        self.view = past.view
         self.exit_code = 0
         self._speed = speed
         self._paused: set[str] = set()  # behaviors, by the user
-        self.playback = Playback(self._events, speed, start=past)
-        self.bus = self.playback.bus
+        self.playback = Playback(self._events, speed, start=self.recordings.past(), why_unwatchable=UNWATCHABLE)
+        self.bus, self.live, self.watching = self.playback.bus, self.playback.live, self.playback.watching
         self._desk = CommandDesk(self.bus)
 
     def clock(self) -> float:
@@ -67,9 +67,9 @@ class DemoSession:
         """A mailbox with every event from now on."""
         return self.playback.subscribe()
 
-    def send(self, command: Command) -> None:
-        """What it shows of the command is published at once, and its outcome."""
-        self._desk.answer(command, self._answer)
+    def send(self, message: Command | Hint) -> None:
+        """What it shows of a command is published at once, and its outcome."""
+        self._desk.answer(message, self._answer)
 
     def wait(self, timeout: float) -> bool:
         """Always true: there is nothing to wait for."""
@@ -107,13 +107,15 @@ class DemoSession:
     def _concerned(self, command: Command) -> list[BehaviorView]:
         """The behaviors that it is for and that have not ended."""
         name = None if isinstance(command, Stop) else command.behavior
-        return [each for each in self.view.behaviors.values() if name in (None, each.name) and each.state not in ENDS]
+        return [
+            each for each in self.live.view.behaviors.values() if name in (None, each.name) and each.state not in ENDS
+        ]
 
     def _stop(self, stop: Stop) -> Outcome:
         """Of several stops, the first exit code but 0 counts."""
         self.exit_code = self.exit_code or stop.exit_code
         self.playback.stop()
-        if not self.view.is_over:
+        if not self.live.view.is_over:
             self._enter("stopped", self._concerned(stop))
             self.bus.publish(RunStateChanged("stopped", "a recording: nothing was to be saved", self.exit_code))
         return True, "stopped"
@@ -126,7 +128,7 @@ class DemoSession:
         self._enter(state, [each for each in behaviors if each.state != state])
         is_still = all(each.name in self._paused for each in self._concerned(Pause()))
         self.playback.is_held = is_still
-        if is_still != (self.view.state == "paused"):
+        if is_still != (self.live.view.state == "paused"):
             self.bus.publish(RunStateChanged("paused" if is_still else "training"))
         return True, f"{', '.join(each.name for each in behaviors)} {state}"
 
@@ -154,7 +156,7 @@ class DemoSession:
                 old = behavior.hyperparameters[command.name]
                 self.bus.publish(HyperparameterChanged(name, step, command.name, old, command.value))
             case SetLesson():
-                count = self.view.parameters[command.parameter].num_lessons
+                count = self.live.view.parameters[command.parameter].num_lessons
                 self.bus.publish(LessonChanged(name, step, command.parameter, command.lesson, count))
             case RollBack():
                 target = next((saved.step for _, saved in behavior.checkpoints if saved.path == command.path), None)

@@ -6,8 +6,8 @@ import os
 import traceback
 from collections.abc import Callable, Iterable
 
+from rl_tui.engine.session.live_view import LiveView
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import RunView
 from rl_tui.tui.panes.base import Pane, in_words
 
 OUTPUT = 2  # the descriptor of stderr: redirected while a screen is on, which `sys.stderr` is not
@@ -16,8 +16,8 @@ OUTPUT = 2  # the descriptor of stderr: redirected while a screen is on, which `
 class Faults:
     """Owned by the app. Knows which failures were reported, since a broken pane fails with every picture."""
 
-    def __init__(self, view: RunView, clock: Callable[[], float]) -> None:
-        self._view, self._clock = view, clock
+    def __init__(self, live: LiveView, clock: Callable[[], float]) -> None:
+        self._live, self._clock = live, clock
         self._known: set[tuple[str, ...]] = set()
 
     def collect(self, panes: Iterable[Pane]) -> None:
@@ -34,7 +34,7 @@ class Faults:
             return
         self._known.add(which)
         story = f"{name} could not be drawn: {in_words(fault)}\n{traceback_of(fault)}"
-        self._view.add_log(self._clock(), "error", "SCREEN", "", story)
+        self._live.view.add_log(self._clock(), "error", "SCREEN", "", story)
         write_output(story)
 
 

@@ -6,22 +6,27 @@ import time
 
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.command_desk import CommandDesk
-from rl_tui.engine.session.messages import Command
+from rl_tui.engine.session.live_view import LiveView
+from rl_tui.engine.session.messages import Command, Hint
 from rl_tui.engine.session.view import RunView
+from rl_tui.engine.session.watching import Unwatchable
 
 NO_RUN = "there is no run on this screen"
 
 
 class NoRun:
-    """A Session without a run."""
+    """A Session without a run that goes on. view: what it shows, if not a screen without any run."""
 
-    def __init__(self) -> None:
+    watching = Unwatchable(NO_RUN)
+
+    def __init__(self, view: RunView | None = None) -> None:
         self._bus = EventBus(time.time)
+        self.live = LiveView(self.subscribe(), view or no_view())
         self._desk = CommandDesk(self._bus)
 
-    def send(self, command: Command) -> None:
+    def send(self, message: Command | Hint) -> None:
         """Refused."""
-        self._desk.answer(command, lambda _: (False, NO_RUN))
+        self._desk.answer(message, lambda _: (False, NO_RUN))
 
     def subscribe(self) -> Subscription:
         """A mailbox that stays empty."""

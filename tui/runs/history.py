@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Iterator
 
 from rl_tui.engine.errors import RlTuiError
@@ -21,12 +20,11 @@ class RunHistory:
         self._events = events
         self._is_closed = False
 
-    async def load_into(self, view: RunView) -> None:
-        """`view` has every earlier event, and is about to start again."""
+    async def read(self) -> RunView:
+        """The view with every earlier event, and about to start again."""
         past = await asyncio.to_thread(self._read)
         past.run, past.state, past.reason, past.exit_code = None, "starting", "", None
-        for field in dataclasses.fields(RunView):
-            setattr(view, field.name, getattr(past, field.name))
+        return past
 
     def close(self) -> None:
         """Stop reading soon."""

@@ -12,15 +12,17 @@ from collections.abc import Callable
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.command_desk import CommandDesk, Outcome
+from rl_tui.engine.session.live_view import LiveView
 from rl_tui.engine.session.messages import (
     Command,
     Envelope,
+    Hint,
     LogEmitted,
     LogLevel,
     RunStateChanged,
     Stop,
 )
-from rl_tui.engine.session.view import RunView
+from rl_tui.engine.session.watching import Unwatchable
 from rl_tui.tui.drawing.text import duration, percent
 from rl_tui.tui.runs.seeking import SILENT_SECONDS, OpenEvents, RecordingIndex, Seek, Snapshot
 
@@ -60,7 +62,9 @@ class Playback:
         speed: float = START_SPEED,
         process: Callable[[], str] = lambda: "",
         start: Snapshot | None = None,
+        why_unwatchable: str = "a recording has no policies",
     ) -> None:
+        self.watching = Unwatchable(why_unwatchable)
         self.bus = EventBus(self.clock)
         self._desk = CommandDesk(self.bus)
         self._index = RecordingIndex(open_events)
@@ -68,7 +72,6 @@ class Playback:
         start = start or Snapshot()
         self._seeks: queue.SimpleQueue[Seek] = queue.SimpleQueue()
         self._seek: Seek | None = None  # the requested one, until the recording is there
-        self._new_view: RunView | None = None  # after a seek; nothing is published until it is shown
         self._events = open_events(start.place)
         self._process = process
         self._writer = ""  # of the run, once everything that it has written was published
@@ -79,6 +82,7 @@ class Playback:
         self._timeline = start.timeline
         self._position = 0.0  # in the recording's time
         self._subscriptions: list[Subscription] = []
+        self.live = LiveView(self.subscribe(), start.view)
         self._stopped = threading.Event()
         self._has_ended = False
         self.is_held = False
@@ -96,7 +100,7 @@ class Playback:
         """For the state line."""
         if self._writer:
             return (f"following {self._writer}",)
-        if self._seek is not None or self._new_view is not None:
+        if self._seek is not None:
             return ("replay: seeking",)
         if self._has_ended:
             return ("replay ended",)
@@ -110,9 +114,9 @@ class Playback:
         self._subscriptions.append(subscription)
         return subscription
 
-    def send(self, command: Command) -> None:
-        """A stop ends the replay; anything else is refused."""
-        self._desk.answer(command, self._answer)
+    def send(self, message: Command | Hint) -> None:
+        """A stop ends the replay; any other command is refused."""
+        self._desk.answer(message, self._answer)
 
     def wait(self, timeout: float) -> bool:
         """Always true: there is nothing to wait for."""
@@ -136,17 +140,9 @@ class Playback:
         """Go there as soon as possible; several relative seeks add up."""
         self._seeks.put(seek)
 
-    def new_view(self) -> RunView | None:
-        """The view after a seek; nothing is published before `accept_view`. None usually."""
-        return self._new_view
-
-    def accept_view(self) -> None:
-        """The new view is shown."""
-        self._new_view = None
-
     def advance(self, seconds: float) -> None:
         """Publish what is due after so many real seconds, while there is room in every mailbox."""
-        if self.is_held or self._new_view is not None or self._has_sought():
+        if self.is_held or self._has_sought():
             return
         self._looked += seconds
         if self._next is None and not self._has_ended and (self._timeline.time is None or self._looked >= LOOK_SECONDS):
@@ -199,7 +195,8 @@ class Playback:
             snapshot, self._events, self._next = self._index.snapshot(self._seek, self._timeline.played)
             self._timeline, self._position = snapshot.timeline, snapshot.timeline.time or 0.0
             self._has_ended, self._writer, self._looked = False, "", LOOK_SECONDS
-            self._new_view, self._seek = snapshot.view, None
+            self._seek = None
+            self.live.show(snapshot.view, drops_mail=True)
         return True
 
     def _begin(self) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from rl_tui.engine.session.messages import Envelope
-from rl_tui.engine.session.view import RunView
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.summaries import Removal, RunSummary
@@ -50,9 +49,3 @@ class Player(Protocol):
 
     def seek(self, seek: Seek) -> None:
         """Go to another place."""
-
-    def new_view(self) -> RunView | None:
-        """The view after a seek; nothing is published before `accept_view`. None usually."""
-
-    def accept_view(self) -> None:
-        """The new view is shown."""

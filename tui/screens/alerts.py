@@ -10,6 +10,7 @@ from typing import Any
 from textual.app import App
 from textual.screen import ModalScreen, Screen
 
+from rl_tui.engine.session.live_view import LiveView
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     CheckpointFailed,
@@ -40,9 +41,9 @@ FREQUENT_RESTARTS = "frequent_restarts"  # the kind of a warning
 class Alerts:
     """Runs in the app's thread. Owns the alerts that were not shown yet."""
 
-    def __init__(self, app: App[Any], view: RunView, status: CommandStatus, keymap: Keymap, *, may_ring: bool) -> None:
+    def __init__(self, app: App[Any], live: LiveView, status: CommandStatus, keymap: Keymap, *, may_ring: bool) -> None:
         """status: has the one that is shown. may_ring: use the bell and the desktop notice."""
-        self._app, self._view, self._status = app, view, status
+        self._app, self._live, self._status = app, live, status
         self._roll_back_key = keymap.of_id("roll-back").shown
         self._may_call = may_ring
         self._waiting: list[Alert] = []
@@ -62,13 +63,13 @@ class Alerts:
                 self._release([event.behavior])
             case RunStateChanged(state=state) if state in ENDS:
                 self._release(list(self._failed))
-        self._note(alert_for(event, self._view, self._roll_back_key))
+        self._note(alert_for(event, self._live.view, self._roll_back_key))
 
     def _release(self, behaviors: Sequence[str]) -> None:
         """The last checkpoints of these are known now."""
         for name in behaviors:
             if name in self._failed:
-                self._note(alert_for(self._failed.pop(name)[0], self._view, self._roll_back_key))
+                self._note(alert_for(self._failed.pop(name)[0], self._live.view, self._roll_back_key))
 
     def _note(self, alert: Alert | None) -> None:
         if alert is not None:
@@ -80,8 +81,8 @@ class Alerts:
         for name, (event, since) in list(self._failed.items()):
             if now - since > SAVING_SECONDS:
                 del self._failed[name]
-                kept = f"{_kept(self._view, name)}, and a newer one is being saved"
-                self._note(failure_alert(event, self._view, kept, self._roll_back_key))
+                kept = f"{_kept(self._live.view, name)}, and a newer one is being saved"
+                self._note(failure_alert(event, self._live.view, kept, self._roll_back_key))
 
     def show(self, now: float) -> None:
         """Ring for loud alerts, and show the worst that waits, unless another has its time, a key was just answered, or

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rl_tui.engine.session.live_view import LiveView
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.session.watching import Watching
 from rl_tui.tui.keys.keymap import Keymap
@@ -26,7 +27,7 @@ class Context:
     when it may. is_made_up: nothing trains, so that nothing can be lost.
     """
 
-    view: RunView
+    live: LiveView
     state: ScreenState
     status: CommandStatus
     controls: Controls
@@ -41,3 +42,8 @@ class Context:
     player: Player | None = None
     forbids: str = ""
     is_made_up: bool = False
+
+    @property
+    def view(self) -> RunView:
+        """The run as it is now; another one after a seek."""
+        return self.live.view

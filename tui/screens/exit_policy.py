@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from textual.app import App
 
-from rl_tui.engine.session.bus import Session
 from rl_tui.engine.session.messages import Stop, StopMode
+from rl_tui.engine.session.session import Session
 from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.leave import LeaveScreen
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rl_tui.engine.session.behavior_view import BehaviorView
+from rl_tui.engine.session.live_view import LiveView
 from rl_tui.engine.session.messages import (
     AddNote,
     Command,
@@ -18,7 +19,6 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.sentences import COMMAND_WORDS
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import RunView
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
 
@@ -30,14 +30,14 @@ class Controls:
 
     def __init__(
         self,
-        view: RunView,
+        live: LiveView,
         state: ScreenState,
         status: CommandStatus,
         send: Callable[[Command], None],
         refuses: str = "",
     ) -> None:
         self.refuses = refuses
-        self._view = view
+        self._live = live
         self._state = state
         self._status = status
         self._send = send
@@ -45,11 +45,11 @@ class Controls:
     @property
     def selected(self) -> BehaviorView | None:
         """The behavior that keys act on; None while the run has none."""
-        return self._state.behavior_in(self._view)
+        return self._state.behavior_in(self._live.view)
 
     def pause(self, everything: bool) -> None:
         """Pause what trains, or resume what is paused."""
-        chosen = list(self._view.behaviors.values()) if everything else [self.selected] if self.selected else []
+        chosen = list(self._live.view.behaviors.values()) if everything else [self.selected] if self.selected else []
         alive = [behavior for behavior in chosen if behavior.state in ("starting", "training", "paused")]
         is_paused = bool(alive) and all(self._will_be_paused(behavior) for behavior in alive)
         target = self._target(everything)
@@ -88,9 +88,9 @@ class Controls:
         """Why no command is possible; "" when they are."""
         if self.refuses:
             return self.refuses
-        if self._view.is_over:
+        if self._live.view.is_over:
             return "the run is over"
-        if self._view.run is None:
+        if self._live.view.run is None:
             return "the engine is starting"
         return ""
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from rl_tui.engine.session.view import RunView
+from rl_tui.engine.session.live_view import LiveView
 from rl_tui.tui.charts.y_range import is_range
 from rl_tui.tui.state.choices import RunsColumn, RunsOrder, ScreenState
 
@@ -130,8 +130,8 @@ class SavedView:
     Without preferences it does nothing.
     """
 
-    def __init__(self, preferences: Preferences | None, view: RunView, state: ScreenState) -> None:
-        self._preferences, self._view, self._state = preferences, view, state
+    def __init__(self, preferences: Preferences | None, live: LiveView, state: ScreenState) -> None:
+        self._preferences, self._live, self._state = preferences, live, state
         self._run: Path | None = None
         self._awaited = ""  # name of the behavior to be selected when it appears
         self._saved = ""
@@ -139,20 +139,20 @@ class SavedView:
 
     def restore(self) -> bool:
         """Show what was saved the last time, once; returns whether anything has changed."""
-        if self._preferences is None or self._view.run is None:
+        if self._preferences is None or self._live.view.run is None:
             return False
         if self._run is None:
-            self._run = Path(self._view.run.path)
+            self._run = Path(self._live.view.run.path)
             found = self._preferences.load_view(self._run)
             if found is not None:
                 restore(self._state, found[0])
                 self._awaited = found[1]
             self._saved = to_json(self._state, self._awaited)
             return found is not None
-        if self._awaited not in self._view.behaviors:
+        if self._awaited not in self._live.view.behaviors:
             return False
         if self._state.selected == 0:  # else the user was quicker
-            self._state.selected = list(self._view.behaviors).index(self._awaited)
+            self._state.selected = list(self._live.view.behaviors).index(self._awaited)
         self._awaited = ""
         return True
 
@@ -171,7 +171,7 @@ class SavedView:
     def _has_changed(self) -> bool:
         if self._run is None:
             return False
-        names = list(self._view.behaviors)
+        names = list(self._live.view.behaviors)
         selected = names[min(self._state.selected, len(names) - 1)] if names else ""
         before, self._saved = self._saved, to_json(self._state, self._awaited or selected)
         return before != self._saved

@@ -23,6 +23,7 @@ from rl_tui.engine.running.ranks.role import Role, join_ranks
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.session.messages import (
     DELTAS,
+    Attend,
     BehaviorRolledBack,
     EpisodesFinished,
     Event,
@@ -129,7 +130,7 @@ def train(
         if dropped:
             stack.enter_context(without(dropped))
         run = LiveRun(configs[role.rank], role=role)
-        run.launch.attend(is_attended or role.rank > 0)
+        run.launch.send(Attend(is_attended or role.rank > 0))
         if script is not None and role.rank == 0:
             script(Script(run, lambda seconds: skip(clock, role, seconds)))
         exit_code = run.wait()

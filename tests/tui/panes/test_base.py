@@ -55,7 +55,7 @@ def test_long_words_are_wrapped_and_cut() -> None:
 
 async def test_nothing_is_painted_when_nothing_changed() -> None:
     view = scenes.healthy(3).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         app.tick()
@@ -66,7 +66,7 @@ async def test_nothing_is_painted_when_nothing_changed() -> None:
 
 async def test_new_progress_paints_few_cells() -> None:
     view = scenes.healthy(3).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         app.tick()
@@ -80,7 +80,7 @@ async def test_new_progress_paints_few_cells() -> None:
 
 async def test_panes_of_the_same_pace_never_show_different_steps() -> None:
     view = scenes.healthy(2).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now)
     async with app.run_test(size=(150, 40)) as pilot:
         await pilot.pause()
         app.tick()
@@ -97,7 +97,7 @@ async def test_panes_of_the_same_pace_never_show_different_steps() -> None:
 
 async def test_figures_stand_still_between_two_beats() -> None:
     view = scenes.healthy(3).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         app.tick()
@@ -127,7 +127,7 @@ def test_colors_are_exact_among_the_256(tmp_path: object) -> None:
 async def test_no_color_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     view = scenes.healthy(1).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         app.tick()

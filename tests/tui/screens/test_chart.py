@@ -63,7 +63,7 @@ async def test_lines_at_the_values_are_left_out_where_they_would_look_like_curve
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
 async def test_f_opens_the_chart_with_what_was_chosen_and_f_goes_back(size: tuple[int, int]) -> None:
     view = scenes.healthy(3).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now + 2)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now + 2)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()  # + zooms in on what is drawn
         await pilot.press("b", "plus", "f")
@@ -79,7 +79,7 @@ async def test_f_opens_the_chart_with_what_was_chosen_and_f_goes_back(size: tupl
 
 async def test_every_key_changes_the_chart() -> None:
     view = scenes.healthy(2).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now + 2)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now + 2)
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("f")
         old = await settled_text(pilot)
@@ -92,7 +92,7 @@ async def test_every_key_changes_the_chart() -> None:
 
 async def test_click_sets_the_crosshair_below_the_pointer() -> None:
     view = scenes.healthy(1).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now + 2)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now + 2)
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("f")
         await settled_text(pilot)
@@ -136,15 +136,16 @@ async def test_curve_is_drawn_where_there_is_no_room_for_a_frame_around_it(size:
 
 async def test_chart_of_a_run_that_starts_says_what_it_waits_for() -> None:
     view = scenes.warming_up().view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now + 2)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now + 2)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("f")
         assert "waiting for the first episode" in await settled_text(pilot)
 
 
 async def test_figure_is_drawn_again_only_when_something_changed() -> None:
-    view, session = scenes.healthy(1).view(), FakeSession()
-    app = TrainerApp(session, view, clock=lambda: view.now + 2)
+    view = scenes.healthy(1).view()
+    session = FakeSession(view)
+    app = TrainerApp(session, clock=lambda: view.now + 2)
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("f")
         await settled_text(pilot)

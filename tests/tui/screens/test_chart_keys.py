@@ -34,7 +34,7 @@ from tests.tui.snapshots import settled_text
 
 @asynccontextmanager
 async def shown(view: RunView, size: tuple[int, int] = (120, 40)) -> AsyncIterator[tuple[TrainerApp, Pilot[Any]]]:
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now + 2)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now + 2)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         app.tick()
@@ -449,8 +449,9 @@ async def test_grid_never_repeats_what_the_large_chart_draws() -> None:
 
 
 async def test_new_points_change_few_cells_of_a_chart_of_three() -> None:
-    view, session = scenes.healthy(3).view(), FakeSession()
-    app = TrainerApp(session, view, clock=lambda: view.now)
+    view = scenes.healthy(3).view()
+    session = FakeSession(view)
+    app = TrainerApp(session, clock=lambda: view.now)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         await pilot.press("b")

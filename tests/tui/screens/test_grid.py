@@ -18,6 +18,7 @@ from rl_tui.tui.panes.chart import CurvesPane, MetricChart
 from rl_tui.tui.panes.metric_grid import arranged
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.preferences import Preferences, SavedView, to_json
+from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import check
@@ -149,7 +150,7 @@ async def test_pins_are_remembered_and_the_page_is_not(tmp_path: Path) -> None:
     state.chart.page = 1
     preferences.save_view(Path(view.run.path), to_json(state, "Walker"))
     recalled = ScreenState()
-    assert SavedView(preferences, view, recalled).restore()
+    assert SavedView(preferences, FakeSession(view).live, recalled).restore()
     assert recalled.chart.pinned == {"ppo": [KL, ENTROPY]}
     assert recalled.chart.page == 0
 

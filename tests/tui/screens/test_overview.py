@@ -161,7 +161,7 @@ async def test_waiting_is_reported_only_where_there_was_any() -> None:
 async def test_state_change_shows_before_the_next_beat() -> None:
     story = scenes.healthy(2)
     view = story.view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         app.tick()

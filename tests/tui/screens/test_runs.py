@@ -270,12 +270,6 @@ class Recording:
         """Never asked."""
         raise AssertionError(seek)
 
-    def new_view(self) -> None:
-        """It never goes elsewhere."""
-
-    def accept_view(self) -> None:
-        """It never does."""
-
 
 async def test_ages_are_those_of_the_present_while_a_recording_is_watched() -> None:
     runs = FakeRuns(summary("later", last_event_at=time.time() - 7230))

@@ -62,8 +62,8 @@ async def drawn_at(
 ) -> list[str]:
     """The same on a terminal that changes its size: test_painting.py shows that each size has its own picture."""
     now = (view.now or scenes.START) + 2
-    session = FakeSession(answers=False)
-    app = TrainerApp(session, view, "config/ppo/Walker.yaml", clock=lambda: now, ascii=ascii, refuses=refuses)
+    session = FakeSession(view, answers=False)
+    app = TrainerApp(session, "config/ppo/Walker.yaml", clock=lambda: now, ascii=ascii, refuses=refuses)
     async with app.run_test(size=sizes[0]) as pilot:
         await pilot.pause()
         for key in keys:
@@ -127,7 +127,7 @@ async def test_failed_behavior_by_itself_looks_as_it_was_designed() -> None:
 
 async def test_silent_engine_is_named_on_the_state_line() -> None:
     view = scenes.healthy(1).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now + 8)
+    app = TrainerApp(FakeSession(view), clock=lambda: view.now + 8)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         app.tick()
@@ -146,7 +146,7 @@ async def test_hostile_names_reach_no_terminal() -> None:
 async def test_a_dialog_looks_the_same_when_textual_has_painted_it_before() -> None:
     """A busy machine gets there first; what is behind the dialog must not show in one of the two alone."""
     view = scenes.healthy(3).view()
-    app = TrainerApp(FakeSession(answers=False), view, clock=lambda: view.now + 2)
+    app = TrainerApp(FakeSession(view, answers=False), clock=lambda: view.now + 2)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         app.tick()
