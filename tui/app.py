@@ -42,7 +42,7 @@ from rl_tui.tui.screens.exit_policy import ExitPolicy, ExitReason
 from rl_tui.tui.screens.overview import OverviewScreen
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
-from rl_tui.tui.state.controls import Controls, label_of
+from rl_tui.tui.state.controls import Controls
 from rl_tui.tui.state.preferences import Preferences, SavedView
 from rl_tui.tui.terminal.app import TerminalApp
 from rl_tui.tui.terminal.signals import IGNORED, IGNORED_NOTE, SAVING, LoopSignals
@@ -133,6 +133,7 @@ class TrainerApp(TerminalApp[ExitReason]):
         self.overview = OverviewScreen(self.context)
         self._frozen: RunView | None = None
         self._drawn_view = self.view
+        self.status.update(self.view)
         self._history: RunHistory | None = None
         self._signals = LoopSignals(self._on_signal)
         self._former_switch_seconds = sys.getswitchinterval()
@@ -323,11 +324,14 @@ class TrainerApp(TerminalApp[ExitReason]):
             self._alerts.add(envelope.event)
         if self._on_folded is not None:
             self._on_folded()
-        has_news = self.status.update(self.view)
-        return has_news or self._states() != self._drawn_states
+        if self.context.player is None:  # a recording's commands are no news
+            self.status.update(self.view)
+        return self._states() != self._drawn_states
 
     def _states(self) -> object:
-        return self.view.state, [behavior.state for behavior in self.view.behaviors.values()]
+        latest = self.status.latest
+        command = (latest.id, latest.state) if latest is not None else None
+        return self.view.state, [behavior.state for behavior in self.view.behaviors.values()], command
 
     def redraw(self) -> None:
         """Draw the screen on top, now, or as soon as the terminal is ready.
@@ -387,15 +391,15 @@ class TrainerApp(TerminalApp[ExitReason]):
             self._follow_up.resume()
 
     def send(self, command: Command) -> None:
-        """Send the command to the run."""
+        """Send the command to the run, and show that it was asked."""
         self._session.send(command)
+        self.fold()
 
     def obey(self, command: Stop | SaveCheckpoint) -> None:
         """Carry out what a signal asked for, whatever the keys may do."""
         if isinstance(command, Stop):
             self.exit_policy.on_signal(command.exit_code)
         else:
-            self.status.add(command, label_of(command))
             self.send(command)
 
     def _on_signal(self, number: int) -> None:

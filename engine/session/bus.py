@@ -10,6 +10,7 @@ from collections.abc import Callable
 from rl_tui.engine.session.long_texts import with_short_texts
 from rl_tui.engine.session.messages import (
     DELTAS,
+    CommandAsked,
     CommandFinished,
     Envelope,
     Event,
@@ -18,7 +19,7 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
 )
 
-NEWS = (CommandFinished, RunStateChanged)
+NEWS = (CommandAsked, CommandFinished, RunStateChanged)
 MAILBOX_SIZE = 10_000  # about ten minutes of a busy run; a reader further behind has died
 
 

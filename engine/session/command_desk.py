@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished, Hint, Stop
+from rl_tui.engine.session.sentences import label_of
 
 OVER = "the run is over"
 Outcome: TypeAlias = tuple[bool, str]  # whether the request is fulfilled, and a message
@@ -37,7 +38,7 @@ class CommandDesk:
         """The command was sent; whether it is to be carried out."""
         behavior = None if isinstance(command, Stop) else command.behavior
         with self._lock:
-            self._bus.publish(CommandAsked(command.id, type(command).__name__, behavior))
+            self._bus.publish(CommandAsked(command.id, type(command).__name__, behavior, label_of(command)))
             self._pending[command.id] = _Parts()
             if self._is_closed:
                 self._finish(command.id, False, OVER)

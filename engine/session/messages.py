@@ -563,11 +563,13 @@ class WorkerFailed:
 
 @dataclass(frozen=True, slots=True)
 class CommandAsked:
-    """A command was sent to the run; exactly one CommandFinished with the same id follows."""
+    """A command was sent to the run; exactly one CommandFinished with the same id follows. label: what a user calls it,
+    "" in logs of earlier versions."""
 
     id: str
     name: str
     behavior: str | None
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,14 @@ from typing import NamedTuple
 from rl_tui.engine.session.environment_view import bare_reason, named_reason, worker_word
 from rl_tui.engine.session.messages import (
     DELTAS,
+    AddNote,
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
     CheckpointFailed,
     CheckpointRemoved,
     CheckpointSaved,
+    Command,
     CommandAsked,
     CommandFinished,
     EnvironmentAwaits,
@@ -32,12 +34,15 @@ from rl_tui.engine.session.messages import (
     PolicyExported,
     RunStarted,
     RunStateChanged,
+    SetHyperparameter,
+    SetLesson,
+    Stop,
     WarningCleared,
     WarningRaised,
     WorkerFailed,
 )
 from rl_tui.engine.session.states import BAD_ENDS
-from rl_tui.engine.session.text import counted
+from rl_tui.engine.session.text import counted, safe_text
 
 LOSSES = "Losses/"  # tags of these begin with it
 _SILENT = (*DELTAS, EpisodesFinished)  # most events are one of these
@@ -99,6 +104,19 @@ def summary(event: MetricsReported, *, learns_offline: bool = False) -> Sentence
         parts.append(f"Std of Reward: {event.std_return or 0.0:0.3f}")
     parts.append("Training" if event.is_training else "Not Training")
     return Sentence("info", "", event.behavior, ". ".join(parts) + ".", opening="")
+
+
+def label_of(command: Command) -> str:
+    """What a user calls the command: "checkpoint Walker"."""
+    words = COMMAND_WORDS[type(command).__name__]
+    match command:
+        case AddNote() | Stop():
+            return words
+        case SetLesson():
+            return f"{words} {command.lesson} of {safe_text(command.parameter)}"
+        case SetHyperparameter():
+            words = f"{words} {safe_text(command.name)} of"
+    return f"{words} {safe_text(command.behavior) if command.behavior else 'all'}"
 
 
 def command_finished(event: CommandFinished, name: str, behavior: str | None) -> Sentence:

@@ -47,7 +47,7 @@ from rl_tui.engine.session.messages import (
     WorkerFailed,
     WorkersSampled,
 )
-from rl_tui.engine.session.sentences import Sentence, command_finished, sentence_of, warning_cleared
+from rl_tui.engine.session.sentences import COMMAND_WORDS, Sentence, command_finished, sentence_of, warning_cleared
 from rl_tui.engine.session.setting_sources import setting_sources
 from rl_tui.engine.session.states import ENDS, RunState
 from rl_tui.engine.session.text import excerpt
@@ -74,14 +74,16 @@ class LogLine:
 
 @dataclass(slots=True)
 class CommandView:
-    """The status of one command: state is "pending", "done" or "failed"."""
+    """The status of one command: state is "pending", "done" or "failed". seconds: from its sending to its outcome."""
 
     id: str
     name: str
     behavior: str | None
+    label: str
     sent_at: float
     state: str = "pending"
     message: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +132,13 @@ class RunView:
     log: deque[LogLine] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
     num_logged: int = 0  # lines ever added to the log; the newest one is the last of them
     commands: dict[str, CommandView] = field(default_factory=dict)  # newest last, at most COMMANDS_KEPT
+    newest_command: str = ""  # the id of the one that was asked or finished last
 
     def apply(self, envelope: Envelope) -> None:
         """Fold one event in. Each kind of event has one function below."""
         self.now = max(self.now, envelope.time)
+        if envelope.epoch > self.position[0] > 0:
+            self.commands.clear()  # nobody is left to carry out what an earlier process was asked
         self.position = envelope.epoch, envelope.number
         if self.started_at is None:
             self.started_at = envelope.time
@@ -156,6 +161,11 @@ class RunView:
     def workers(self) -> list[WorkersView]:
         """The worker processes of each environment that has some."""
         return [workers for each in self.environments.values() for workers in each.workers.values() if workers.workers]
+
+    @property
+    def pending_commands(self) -> list[CommandView]:
+        """Those without an outcome, oldest first."""
+        return [command for command in self.commands.values() if command.state == "pending"]
 
     def add_log(
         self, time: float, level: LogLevel, kind: str, source: str, message: str, step: int | None = None
@@ -402,17 +412,30 @@ def _worker_failed(view: RunView, event: WorkerFailed, time: float) -> None:
 
 
 def _asked(view: RunView, event: CommandAsked, time: float) -> None:
-    view.commands[event.id] = CommandView(event.id, event.name, event.behavior, time)
+    label = event.label or COMMAND_WORDS.get(event.name, event.name)
+    view.commands[event.id] = CommandView(event.id, event.name, event.behavior, label, time)
+    view.newest_command = event.id
     while len(view.commands) > COMMANDS_KEPT:
         del view.commands[next(iter(view.commands))]
 
 
-def _finished(view: RunView, event: CommandFinished, _: float) -> None:
+def _finished(view: RunView, event: CommandFinished, time: float) -> None:
     command = view.commands.get(event.id)
-    if command is not None:
-        command.state, command.message = ("done" if event.ok else "failed"), event.message
+    if command is None:
+        return
+    command.state, command.message = ("done" if event.ok else "failed"), event.message
+    command.seconds = max(0.0, time - command.sent_at)
+    if not _is_undone(view, command):
+        view.newest_command = event.id
 
 
+def _is_undone(view: RunView, command: CommandView) -> bool:
+    """Whether a later one has undone it: a pause that had no effect yet has not failed."""
+    same = [each for each in view.commands.values() if each.name in _PAUSES and each.behavior == command.behavior]
+    return command in same[:-1]
+
+
+_PAUSES = ("Pause", "Resume")
 _RUN_FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
     RunStarted: _run_started,
     RunStateChanged: _run_state,

@@ -9,19 +9,31 @@ import pytest
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.command_desk import OVER, CommandDesk
 from rl_tui.engine.session.messages import (
+    AddNote,
     Command,
     CommandAsked,
     CommandFinished,
     NoteAdded,
     Pause,
     SaveCheckpoint,
+    SetHyperparameter,
     SetLesson,
     Stop,
 )
 
 
-@pytest.mark.parametrize("command", [Pause("Walker"), Pause(), SetLesson("terrain", 2), Stop()])
-def test_command_is_asked_then_what_it_does_is_published_and_its_outcome_is_last(command: Command) -> None:
+@pytest.mark.parametrize(
+    ("command", "label"),
+    [
+        (Pause("Walker"), "pause Walker"),
+        (Pause(), "pause all"),
+        (SetHyperparameter("Walker", "beta", 0.1), "change beta of Walker"),
+        (SetLesson("terrain", 2), "lesson 2 of terrain"),
+        (AddNote("it limps", "Walker"), "note"),
+        (Stop(), "stop"),
+    ],
+)
+def test_command_is_asked_then_what_it_does_is_published_and_its_outcome_is_last(command: Command, label: str) -> None:
     bus = EventBus()
     mail = bus.subscribe()
 
@@ -31,9 +43,9 @@ def test_command_is_asked_then_what_it_does_is_published_and_its_outcome_is_last
 
     CommandDesk(bus).answer(command, answer)
     name = type(command).__name__
-    behavior = "Walker" if command == Pause("Walker", id=command.id) else None
+    behavior = None if isinstance(command, Stop) else command.behavior
     assert [envelope.event for envelope in mail.drain()] == [
-        CommandAsked(command.id, name, behavior),
+        CommandAsked(command.id, name, behavior, label),
         NoteAdded(name),
         CommandFinished(command.id, False, "a replay: nothing to control"),
     ]

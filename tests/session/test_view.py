@@ -428,6 +428,24 @@ def test_a_command_is_asked_then_done_or_failed():
     assert view.log[-2].level == "error"
 
 
+def test_newest_command_is_the_one_that_changed_last_unless_it_was_undone():
+    view = fold(CommandAsked("p", "Pause", "B"), CommandAsked("c", "SaveCheckpoint", "B", "checkpoint B"))
+    assert (view.newest_command, view.commands["p"].label) == ("c", "pause")
+    fold(CommandFinished("p", True, ""), view=view, start=3)
+    assert (view.newest_command, view.commands["p"].seconds) == ("p", 2.0)
+    fold(CommandAsked("q", "Pause", "B"), CommandAsked("r", "Resume", "B"), view=view, start=5)
+    fold(CommandFinished("q", False, "resumed before it was paused"), view=view, start=7)
+    assert view.newest_command == "r"
+    assert [command.id for command in view.pending_commands] == ["c", "r"]
+
+
+def test_what_an_earlier_process_was_asked_is_not_pending():
+    view = RunView()
+    view.apply(Envelope(7, 1.0, CommandAsked("1", "SaveCheckpoint", "B"), 1))
+    view.apply(Envelope(1, 2.0, CommandAsked("2", "SaveCheckpoint", "B"), 2))
+    assert [command.id for command in view.pending_commands] == ["2"]
+
+
 def test_old_commands_are_forgotten_and_their_late_outcomes_ignored():
     asked = [CommandAsked(str(number), "Pause", None) for number in range(COMMANDS_KEPT + 5)]
     view = fold(*asked, CommandFinished("0", True, ""))

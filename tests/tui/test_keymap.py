@@ -119,7 +119,7 @@ def state_of(screen: Driven, text: str) -> object:
     """All that a user or the run notices."""
     app = screen.app
     return (text, len(screen.session.commands), app.clipboard, app.return_value, app.screen, app.focused,
-            asdict(app.context.state), app.status.notice)  # fmt: skip
+            asdict(app.context.state), app.status.notice, app.status.reported_at)  # fmt: skip
 
 
 async def does_something(screen: Driven, key: Key) -> bool:

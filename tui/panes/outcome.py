@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from rich.cells import cell_len
 
 from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import CommandView
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, clip, flush, line
 from rl_tui.tui.drawing.text import duration, fit, fit_message, fit_path
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.first_keys import first_keys_line
 from rl_tui.tui.state.alert import Severity, ShownAlert
-from rl_tui.tui.state.command_status import CommandStatus, PendingCommand
+from rl_tui.tui.state.command_status import CommandStatus
 from rl_tui.tui.state.user_folders import seen_from_here
 
 NOTICE_SECONDS = 10.0  # how long an alert, a notice or an outcome stays
@@ -28,14 +29,14 @@ class OutcomeLine(Pane):
         """One line."""
         status, now = frame.status, time.monotonic()
         latest, notice, alert = status.latest, status.notice, status.alert
-        is_waiting = notice is None and latest is not None and latest.outcome is None
+        is_waiting = notice is None and latest is not None and latest.state == "pending"
         has_report = is_waiting or now - status.reported_at < NOTICE_SECONDS
         if alert is not None and now - alert.at < NOTICE_SECONDS and not is_answered(status, now):
             return [alert_line(alert, frame, width)]
         if has_report and notice is not None:
             return [line(Span(f" {fit_message(safe_text(notice.text), width - 2)}", notice.tone))]
         if has_report and latest is not None:
-            return [outcome_line(latest, len(status.pending), frame, width)]
+            return [outcome_line(latest, status.num_pending, frame, width)]
         where = _where(frame, width)
         if not frame.is_new or frame.view.is_over:
             return [where]
@@ -63,15 +64,15 @@ def alert_line(shown: ShownAlert, frame: Frame, width: int) -> Line:
     return flush(clip(line(title, " ", fit(text, room, glyphs.ellipsis)), width, glyphs.ellipsis), end, width)
 
 
-def outcome_line(pending: PendingCommand, num_pending: int, frame: Frame, width: int) -> Line:
+def outcome_line(command: CommandView, num_pending: int, frame: Frame, width: int) -> Line:
     """The label, its state and the engine's words; a path at their end is shortened from its left."""
-    command, glyphs = pending.outcome, frame.glyphs
+    glyphs = frame.glyphs
     others = f" ({num_pending} pending)" if num_pending > 1 else ""
-    if command is None:
-        return line(Span(f" {glyphs.waiting} {pending.label}: requested{others}", "wait"))
+    if command.state == "pending":
+        return line(Span(f" {glyphs.waiting} {command.label}: requested{others}", "wait"))
     is_done = command.state == "done"
-    seconds = f"{pending.seconds:.1f}s" if pending.seconds < 60 else duration(pending.seconds)
-    head = f" {glyphs.done if is_done else glyphs.failed} {pending.label}: {command.state} in {seconds}{others}  "
+    seconds = f"{command.seconds:.1f}s" if command.seconds < 60 else duration(command.seconds)
+    head = f" {glyphs.done if is_done else glyphs.failed} {command.label}: {command.state} in {seconds}{others}  "
     room, text = width - cell_len(head), safe_text(command.message)
     if is_done or cell_len(text) <= room:
         message = fit_message(text, room, glyphs.ellipsis) if room > 8 else ""

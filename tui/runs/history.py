@@ -23,6 +23,7 @@ class RunHistory:
     async def read(self) -> RunView:
         """The view with every earlier event, and about to start again."""
         past = await asyncio.to_thread(self._read)
+        past.commands.clear()
         past.run, past.state, past.reason, past.exit_code = None, "starting", "", None
         return past
 

@@ -17,8 +17,7 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
     SetLesson,
 )
-from rl_tui.engine.session.sentences import COMMAND_WORDS
-from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.sentences import label_of
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
 
@@ -53,9 +52,6 @@ class Controls:
         alive = [behavior for behavior in chosen if behavior.state in ("starting", "training", "paused")]
         is_paused = bool(alive) and all(self._will_be_paused(behavior) for behavior in alive)
         target = self._target(everything)
-        for command in self._status.pending:
-            if isinstance(command, Pause | Resume) and command.behavior == target:
-                self._status.forget(command.id)  # one that is undone before it had an effect has not failed
         self.request(Resume(target) if is_paused else Pause(target))
 
     def checkpoint(self, everything: bool) -> None:
@@ -72,9 +68,7 @@ class Controls:
 
     def request(self, command: RunCommand) -> None:
         """Send the command, or say why not."""
-        label = label_of(command)
-        if self.may(label):
-            self._status.add(command, label)
+        if self.may(label_of(command)):
             self._send(command)
 
     def may(self, label: str) -> bool:
@@ -96,29 +90,15 @@ class Controls:
 
     def is_changing(self, behavior: BehaviorView) -> bool:
         """Whether a change of a hyperparameter, or a roll back, is pending."""
-        return any(
-            isinstance(command, SetHyperparameter | RollBack) and command.behavior == behavior.name
-            for command in self._status.pending
-        )
+        names = "SetHyperparameter", "RollBack"
+        return any(each.name in names and each.behavior == behavior.name for each in self._live.view.pending_commands)
 
     def _will_be_paused(self, behavior: BehaviorView) -> bool:
         """Whether it is paused once the pending commands are done."""
-        for command in reversed(self._status.pending):
-            if isinstance(command, Pause | Resume) and command.behavior in (None, behavior.name):
-                return isinstance(command, Pause)
+        for command in reversed(self._live.view.pending_commands):
+            if command.name in ("Pause", "Resume") and command.behavior in (None, behavior.name):
+                return command.name == "Pause"
         return behavior.state == "paused"
 
     def _target(self, everything: bool) -> str | None:
         return None if everything or self.selected is None else self.selected.name
-
-
-def label_of(command: RunCommand) -> str:
-    """What a user calls the command: "checkpoint Walker"."""
-    words = COMMAND_WORDS[type(command).__name__]
-    if isinstance(command, SetHyperparameter):
-        words = f"{words} {safe_text(command.name)} of"
-    elif isinstance(command, SetLesson):
-        return f"{words} {command.lesson} of {safe_text(command.parameter)}"
-    elif isinstance(command, AddNote):
-        return words
-    return f"{words} {safe_text(command.behavior) if command.behavior else 'all'}"
