@@ -65,17 +65,22 @@ def record(
     behaviors: tuple[str, ...] = ("Walker",), learning_rate: str = "0.0003", ends: bool = True,
 ) -> Story:  # fmt: skip
     """Write the folder of one run."""
+    story = story_of(run_id, START - 3600 * hours_ago, goal, behaviors, ends)
+    write(results, run_id, story, behaviors[0], learning_rate)
+    return story
+
+
+def write(results: Path, run_id: str, story: Story, behavior: str = "Walker", learning_rate: str = "0.0003") -> None:
+    """The folder of a run with this story."""
     folder = results / run_id
     folder.mkdir(parents=True)
     (folder / "configuration.yaml").write_text(
-        CONFIGURATION.format(behavior=behaviors[0], learning_rate=learning_rate, run_id=run_id)
+        CONFIGURATION.format(behavior=behavior, learning_rate=learning_rate, run_id=run_id)
     )
-    story = story_of(run_id, START - 3600 * hours_ago, goal, behaviors, ends)
     writer = JsonLinesWriter(folder / "events.jsonl", append=False)
     for envelope in story.published:
         writer.write(envelope)
     writer.close()
-    return story
 
 
 def some_runs(results: Path) -> Archive:

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from rl_tui.engine.session.behavior_view import RETURN
 from rl_tui.tui.charts.compared_figure import Compared
 from rl_tui.tui.charts.curve import XAxis, history_curve, nearest
+from rl_tui.tui.charts.drawn_metrics import first_metrics
 from rl_tui.tui.charts.metrics import metric_order
 from rl_tui.tui.charts.state import ChartState
 from rl_tui.tui.drawing.painting import Patch
@@ -49,6 +51,7 @@ class ComparisonScreen(ChartActions):
         self._legend = ComparisonLegend(self.comparison, self._curves)
         self._settings = ComparisonSettings(self.comparison, self._curves)
         self._tables = Container(id="tables")
+        self._was_read = False
 
     def body(self) -> ComposeResult:
         """The chart, a line on each run, and in what their settings differ."""
@@ -59,6 +62,7 @@ class ComparisonScreen(ChartActions):
 
     def draw(self, frame: Frame) -> list[Patch]:
         """As every screen; the tables stand side by side, equally high, where nothing of either is cut by that."""
+        self._choose_first_metrics()
         width = self._legend.wanted_width(frame) + 1  # a blank before the border
         is_beside = width + self._settings.wanted_width(frame) + 2 * BORDERS <= self.size.width >= NARROWEST
         if is_beside:
@@ -71,6 +75,14 @@ class ComparisonScreen(ChartActions):
             self.set_class(is_beside, "-beside")
             self.call_after_refresh(self.context.redraw)
         return super().draw(frame)
+
+    def _choose_first_metrics(self) -> None:
+        """Once all is read: of runs that never have a return, what shows their progress."""
+        if self._was_read or not all(run.is_read for run in self.comparison.runs.values()):
+            return
+        self._was_read = True
+        if self._chart.metrics == [RETURN]:
+            self._chart.metrics = first_metrics([each.behavior for shown in self._compared() for each in shown.members])
 
     def on_mount(self) -> None:
         """Reading begins."""

@@ -23,7 +23,7 @@ from rl_tui.tui.screens.comparison import ComparisonScreen
 from tests.deadline import DEADLINE_SECONDS
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tests.tui.recorded import CONFIGURATION, record, some_runs, story_of
+from tests.tui.recorded import CONFIGURATION, record, some_runs, story_of, write
 from tests.tui.snapshots import check
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
@@ -56,6 +56,16 @@ class Open(Driven):
 async def test_comparison_looks_as_it_should(size: str, tmp_path: Path) -> None:
     async with Open(some_runs(tmp_path), "bold", "cut-short", "duo", size=SIZES[size]) as screen:
         check(f"comparison-{size}", await screen.settled())
+
+
+async def test_runs_without_a_return_open_on_the_losses_that_they_report(tmp_path: Path) -> None:
+    for run_id, learning_rate in (("one", "0.001"), ("two", "0.003")):
+        write(tmp_path, run_id, scenes.cloned(), learning_rate=learning_rate)
+    async with Open(Archive(tmp_path), "one", "two", size=(120, 40)) as screen:
+        text = await screen.settled()
+        assert "Held-Out Cloning Loss + Cloning Loss" in text
+        assert re.search(r"1 one .* 0\.\d+", text)
+        assert "Held-Out" not in await screen.press("m"), "the next metric"
 
 
 async def test_comparison_with_the_crosshair_and_without_color_or_unicode(tmp_path: Path) -> None:
