@@ -13,6 +13,7 @@ RlTuiError                   base; `exit_code` is what the process ends with
 ├── CheckpointError          a checkpoint cannot be written or read    exit 7
 ├── SyncError                a rank of a distributed training was lost exit 1
 ├── CommandError             a command to a run was refused or failed  exit 1
+├── AttachError              a run that trains cannot be reached       exit 8
 ├── ExportError              an exported policy differs from its own   exit 1
 └── OutputError              stdout cannot be written to               exit 1
 """
@@ -96,6 +97,12 @@ class SyncError(RlTuiError):
 
 class CommandError(RlTuiError):
     """A command that was sent to a run was refused, or could not be carried out."""
+
+
+class AttachError(RlTuiError):
+    """No process trains the run, or the one that does cannot be reached from here, or does not speak as it should."""
+
+    exit_code = 8
 
 
 class ExportError(RlTuiError):

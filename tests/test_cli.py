@@ -94,7 +94,7 @@ def test_every_flag_with_one_value_may_stand_once(capsys: pytest.CaptureFixture[
     once = {action.option_strings[0]: action for action in actions if action.dest != "set"}
     assert {"--seed", "--run-id", "--env", "--log-format", "--theme", "--time-scale"} <= once.keys()
     for flag, action in once.items():
-        value = "json" if flag == "--log-format" else "1"
+        value = {"--log-format": "json", "--on-hangup": "stop"}.get(flag, "1")
         with pytest.raises(SystemExit) as left:
             parse_train_arguments(["c.yaml", flag, value, f"{flag}={value}"])
         found = value if action.type is None else action.type(value)

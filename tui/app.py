@@ -18,6 +18,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input
 
+from rl_tui.engine.process.hangups import ENDING, Hangups
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.session.messages import Command, Envelope, SaveCheckpoint, Stop, YieldToScreen
 from rl_tui.engine.session.session import Session
@@ -84,6 +85,8 @@ class TrainerApp(TerminalApp[ExitReason]):
         user_keys: UserKeys | None = None,
         preferences: Preferences | None = None,
         is_made_up: bool = False,
+        detaches: bool = False,
+        hangups: Hangups = ENDING,
     ) -> None:
         """The session's view may have behaviors already, which are shown at once.
 
@@ -93,7 +96,8 @@ class TrainerApp(TerminalApp[ExitReason]):
         forbids: see Context. opened: the screen to begin with, "" for the overview.
         notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: ring
         when something fails or the run ends. title: show progress and state in the title of the terminal's window.
-        preferences: None to save none. is_made_up: see Context.
+        preferences: None to save none. is_made_up, detaches: see Context. hangups: what a
+        SIGHUP means.
         """
         super().__init__(
             ascii=ascii,
@@ -128,8 +132,9 @@ class TrainerApp(TerminalApp[ExitReason]):
             forbids=forbids,
             exit_for=self.exit_for,
             is_made_up=is_made_up,
+            detaches=detaches,
         )
-        self.exit_policy = ExitPolicy(self, session, self.context, clock)
+        self.exit_policy = ExitPolicy(self, session, self.context, clock, hangups)
         self.overview = OverviewScreen(self.context)
         self._frozen: RunView | None = None
         self._drawn_view = self.view

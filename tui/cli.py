@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.config.diagnostics import closest, visible
 from rl_tui.engine.errors import ConfigError, RlTuiError
+from rl_tui.engine.process.hangups import Hangups
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.process.leaving import end_process
 from rl_tui.engine.process.vital_signs import SIGNS
@@ -105,7 +106,8 @@ def run_command(words: Sequence[str], *, is_program: bool = False) -> int:
         find_config(first)  # a misspelled command, before its arguments are refused as a training's
     arguments = parse_train_arguments(words)
     if is_program and not arguments.is_dry_run and is_watchable():
-        return run_watched(lambda: train(arguments))
+        hangups = Hangups(outlives=not arguments.stops_on_hangup)
+        return run_watched(lambda: train(arguments), hangups)
     return train(arguments)
 
 

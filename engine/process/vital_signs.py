@@ -175,4 +175,9 @@ SIGNS = VitalSigns()
 
 def this_process() -> str:
     """The process that the user has started, as lock files and summaries name one: "pid 123 on host"."""
-    return f"pid {SIGNS.watcher or os.getpid()} on {os.uname().nodename}"
+    return f"pid {process_id()} on {os.uname().nodename}"
+
+
+def process_id() -> int:
+    """Of the process that the user has started."""
+    return SIGNS.watcher or os.getpid()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,16 @@ from rl_tui.engine.running.watching.service import WatchService
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.command_desk import CommandDesk
 from rl_tui.engine.session.live_view import LiveView
-from rl_tui.engine.session.messages import Attend, Command, Hint, RunStateChanged, Stop, YieldToScreen
+from rl_tui.engine.session.messages import (
+    Attend,
+    Command,
+    Envelope,
+    Hint,
+    RunStarted,
+    RunStateChanged,
+    Stop,
+    YieldToScreen,
+)
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
@@ -42,8 +52,10 @@ class Launch:
         self._desk = CommandDesk(bus)
         self._commands: queue.Queue[Command | None] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
         self._ui_priority = UiPriority()
+        self._attending: set[str] = set()  # screens
         self._ended = threading.Event()
         self._coordinator: threading.Thread | None = None
+        self._server: threading.Thread | None = None
         self.exit_code = 1  # of the process; valid once the run is over
 
     def start(self, config: RunConfig, hooks: Hooks = NO_HOOKS, role: Role | None = None) -> None:
@@ -51,12 +63,21 @@ class Launch:
         there are several."""
         self._coordinator = spawn("coordinator", lambda: self._main(config, hooks, role), self._bus, self._crashed)
 
+    def let_attach(self, past: Callable[[RunStarted], Iterator[Envelope]] | None = None) -> None:
+        """Others of this user may attach while it trains. Called before `start`. past: see SessionServer."""
+        from rl_tui.engine.remote.server import SessionServer
+
+        server = SessionServer(self, past)
+        self._server = spawn("attach", lambda: server.main(self.log), self._bus, lambda _: None)
+
     def wait(self, timeout: float) -> bool:
         """Whether the run is over, waiting at most `timeout` seconds for it."""
         if not self._ended.wait(timeout):
             return False
         if self._coordinator is not None:  # torch aborts the process where a thread frees tensors while Python exits
             self._coordinator.join(FREEING_SECONDS)
+        if self._server is not None and timeout > 0:  # those that have attached read how it has ended
+            self._server.join(FREEING_SECONDS)
         return True
 
     @cached_property
@@ -68,7 +89,8 @@ class Launch:
         """Publish and queue a command; refused when the run is over or too many are waiting."""
         match message:
             case Attend():
-                self._ui_priority.is_attended = message.is_attended
+                (self._attending.add if message.is_attended else self._attending.discard)(message.who)
+                self._ui_priority.is_attended = bool(self._attending)
             case YieldToScreen():
                 self._ui_priority.request(message.seconds)
             case _ if self._desk.open(message):

@@ -16,7 +16,7 @@ from rl_tui.engine.session.messages import StopMode, WorkerFailed
 T = TypeVar("T")
 
 BEAT_SECONDS = 0.25
-PARKED_SECONDS = 0.5  # from one look of a parked worker at what nobody wakes it for to the next
+PARKED_SECONDS = 0.5  # from one look of a parked worker at what does not wake it to the next
 LATE_SECONDS = 0.05  # from one look whether a call is late to the next
 
 

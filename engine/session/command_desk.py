@@ -56,7 +56,7 @@ class CommandDesk:
                 self._pending[command_id].waiting_for.update(behaviors)
 
     def report(self, command_id: str, behavior: str, is_ok: bool, message: str) -> None:
-        """One behavior's part is done or has failed; what nobody waits for is ignored."""
+        """One behavior's part is done or has failed; what is not expected is ignored."""
         with self._lock:
             parts = self._pending.get(command_id)
             if parts is None or behavior not in parts.waiting_for:

@@ -15,9 +15,9 @@ FOLD_SECONDS = 0.5  # more often would slow learning down
 
 
 class LiveView:
-    """A run's view, into which events are folded whenever somebody reads it. Any thread; owns its mailbox.
+    """A run's view, into which events are folded whenever it is read. Any thread; owns its mailbox.
 
-    view: as of the last `fold`; whoever draws asks for it each time, since `show` puts another in its place.
+    view: as of the last `fold`; what draws asks for it each time, since `show` puts another in its place.
     """
 
     def __init__(self, mail: Subscription, view: RunView | None = None) -> None:
@@ -62,7 +62,7 @@ class LiveView:
         return self._outcomes.get(command_id)
 
     def await_outcome(self, command_id: str, timeout: float | None = None) -> CommandFinished | None:
-        """The same once somebody has folded it in; None after so many seconds without."""
+        """The same once it is folded in; None after so many seconds without."""
         self.fold()
         with self._changed:
             self._changed.wait_for(lambda: command_id in self._outcomes, timeout)

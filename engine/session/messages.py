@@ -730,9 +730,13 @@ Command: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Attend:
-    """Whether a user watches the run: a behavior that diverged then waits to be rolled back instead of ending it."""
+    """Whether a user watches the run: a behavior that diverged then waits to be rolled back instead of ending it.
+
+    who: which screen; "" for the one in the run's process.
+    """
 
     is_attended: bool
+    who: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,7 @@ class RunView:
         """Fold one event in. Each kind of event has one function below."""
         self.now = max(self.now, envelope.time)
         if envelope.epoch > self.position[0] > 0:
-            self.commands.clear()  # nobody is left to carry out what an earlier process was asked
+            self.commands.clear()  # no earlier process is left to carry them out
         self.position = envelope.epoch, envelope.number
         if self.started_at is None:
             self.started_at = envelope.time

@@ -315,8 +315,8 @@ class RunFolder:
             text = f"{what}: end what does (close() of a Learner, stop() of a run), or choose another folder"
             return RunBusyError(f"{self.path}: {text}")
         return RunBusyError(
-            f"{self.path}: another process ({process}) is writing to this run. Stop it, watch it with `rl-tui"
-            f" replay {self.run_id}`, or choose another {name_of(RUN_ID)}"
+            f"{self.path}: another process ({process}) is writing to this run. Stop it, show it with `rl-tui"
+            f" attach {self.run_id}`, or choose another {name_of(RUN_ID)}"
         )
 
     def _sweep(self) -> None:

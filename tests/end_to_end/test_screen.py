@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import signal
 import subprocess
 import termios
+import time
 from pathlib import Path
 
 import pytest
 
+from rl_tui.engine.process.hangups import SAME_SECONDS
 from rl_tui.engine.session.messages import CheckpointSaved, PolicyExported, RunStateChanged
 from tests.end_to_end.program import CARTPOLE, events_of, run, terminal, wait_for_summary
 from tests.pseudo_terminal import PseudoTerminal
@@ -106,9 +109,57 @@ def test_signal_saves_and_restores_the_terminal(folder: Path, number: signal.Sig
     ]
 
 
-def test_lost_terminal_saves_and_ends(folder: Path) -> None:
+def test_run_outlives_its_terminal_and_another_one_shows_it(folder: Path) -> None:
     """Also without Python's buffering, as in many containers: writing no bytes to a closed terminal must not fail."""
+    results = folder / "results/cartpole"
     with terminal("cartpole.yaml", *ENDLESS, folder=folder, more={"PYTHONUNBUFFERED": "1"}) as screen:
+        screen.wait_for("TRAINING")
+        summaries = wait_for_summary(results)
+        screen.hang_up()
+        wait_for_summary(results, summaries + 20)  # seconds after the screen was left
+        with terminal("attach", folder=folder) as again:
+            again.wait_for("TRAINING")
+            again.press("c")
+            again.wait_for("checkpoint CartPole: done")
+            again.press("q")
+            assert again.wait() == 0
+            assert b"cartpole trains on; back to it: rl-tui attach results/cartpole" in again.raw
+        assert run("ctl", "cartpole", "set", "beta", "0.01", folder=folder)[0] == 0
+        assert run("ctl", "cartpole", "set", "beta", "-1", folder=folder)[0] == 1
+        assert run("ctl", "cartpole", "stop", folder=folder)[0] == 0
+        assert screen.wait() == 0
+        assert run("ctl", "cartpole", "status", folder=folder)[0] == 8
+    events = events_of(results)
+    assert [e.reason for e in events if isinstance(e, CheckpointSaved)] == ["asked", "interrupted"]
+    assert [e for e in events if isinstance(e, RunStateChanged)][-1].exit_code == 0
+
+
+def test_run_without_a_screen_outlives_its_terminal_too_and_a_later_hangup_ends_it(folder: Path) -> None:
+    results = folder / "results/cartpole"
+    with terminal("cartpole.yaml", "--no-ui", *ENDLESS, folder=folder) as printed:
+        printed.wait_for("Step: ")
+        summaries = wait_for_summary(results)
+        printed.hang_up()
+        wait_for_summary(results, summaries + 20)
+        _, stdout, _ = run("ctl", "cartpole", "status", "--json", folder=folder)
+        assert json.loads(stdout)["behaviors"]["CartPole"]["state"] == "training"
+        time.sleep(SAME_SECONDS)  # one that comes sooner may be the shell's, for the same reason
+        printed.process.send_signal(signal.SIGHUP)
+        assert printed.wait() == 129
+
+
+def test_hangup_without_a_loss_of_the_terminal_saves_and_ends(folder: Path) -> None:
+    with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
+        screen.wait_for("TRAINING")
+        wait_for_summary(folder / "results/cartpole")
+        screen.process.send_signal(signal.SIGHUP)
+        assert screen.wait() == 129
+    events = events_of(folder / "results/cartpole")
+    assert [e.reason for e in events if isinstance(e, CheckpointSaved)] == ["interrupted"]
+
+
+def test_lost_terminal_saves_and_ends_where_that_was_asked_for(folder: Path) -> None:
+    with terminal("cartpole.yaml", *ENDLESS, "--on-hangup", "stop", folder=folder) as screen:
         screen.wait_for("TRAINING")
         wait_for_summary(folder / "results/cartpole")
         screen.hang_up()

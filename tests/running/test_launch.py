@@ -14,6 +14,7 @@ from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.session.messages import (
+    AddNote,
     CheckpointSaved,
     MetricsReported,
     Pause,
@@ -109,7 +110,7 @@ def test_internal_error_of_the_coordinator_stops_every_thread_and_loses_nothing(
         run.wait_for(MetricsReported)
         if paused:
             run.send(Pause())
-        run.launch.send(Pause(["no", "name"]))  # type: ignore[arg-type]  # nothing that a front end sends: it raises
+        run.launch.send(AddNote(7))  # type: ignore[arg-type]  # nothing that a front end sends: it raises
         assert run.wait() == 1
         assert run.of(WorkerFailed)[0].worker == "coordinator"
         (saved,) = run.of(CheckpointSaved)

@@ -1,4 +1,4 @@
-"""The view of a run that goes on, as whoever reads it has it."""
+"""The view of a run that goes on, as its readers have it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def live() -> tuple[EventBus, LiveView]:
     return bus, LiveView(bus.subscribe())
 
 
-def test_events_are_in_the_view_once_somebody_reads_it() -> None:
+def test_events_are_in_the_view_once_it_is_read() -> None:
     bus, run = live()
     bus.publish(RunStateChanged("training"))
     assert run.view.state == "starting"

@@ -275,6 +275,7 @@ def test_partial_painting_gives_the_same_picture_as_painting_everything(tmp_path
 def test_a_switch_of_screens_is_written_in_few_bytes(tmp_path: Path, size: tuple[int, int], most: int) -> None:
     with LiveScreen(tmp_path, size=size) as live:
         freeze(live.terminal)
+        assert falls_silent(live.terminal, 3)  # the end of an alert is a picture of its own
         for screen, heading in HEADINGS.items():
             for key, is_left in ((screen, False), ("escape", True)):
                 before = len(live.terminal.raw)

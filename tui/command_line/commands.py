@@ -15,19 +15,16 @@ from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.command_line import command_arguments
+from rl_tui.tui.command_line.alone import require_screen, show_alone
 from rl_tui.tui.command_line.demonstrations import demonstrations
 from rl_tui.tui.command_line.flag_parser import FlagParser, parse
-from rl_tui.tui.command_line.train_arguments import ScreenOptions
 from rl_tui.tui.terminal.captured_output import CapturedOutput
-from rl_tui.tui.terminal.relaunch import relaunch
-from rl_tui.tui.terminal.streams import why_no_screen, write_stderr, write_stdout
+from rl_tui.tui.terminal.streams import write_stderr, write_stdout
 
 if TYPE_CHECKING:
     from rl_tui.engine.running.evaluation.saved_policy import Way
     from rl_tui.engine.session.log_position import LogPosition
     from rl_tui.engine.session.messages import Envelope
-    from rl_tui.tui.command_line.run_screen import ScreenSubject
-    from rl_tui.tui.screens.exit_policy import ExitReason
 
 PROGRESS_SECONDS = 1.0  # from one line to the next
 PRINTED_LINES = 5  # of the output of a checked environment: enough to see where it comes from
@@ -300,27 +297,18 @@ def replay(arguments: command_arguments.ReplayArguments) -> int:
     return 1 if show_alone(subject, arguments.options) is None else 0
 
 
-def require_screen(command: str) -> None:
-    """What a screen needs is imported. Raises ConfigError if no screen is possible here."""
-    reason = why_no_screen()
-    if reason:
-        raise ConfigError(f"rl-tui {command}: needs a screen, but {reason}")
-    with imports_that_stay():
-        import rl_tui.tui.command_line.run_screen  # noqa: F401
+def attach(words: Sequence[str]) -> int:
+    """The screen of a run that trains in another process."""
+    from rl_tui.tui.command_line.attach import attach
+
+    return attach(words)
 
 
-def show_alone(subject: ScreenSubject, options: ScreenOptions) -> ExitReason | None:
-    """A screen that trains nothing was shown; returns why it was left, None if it failed."""
-    from rl_tui.tui.command_line.run_screen import run_screen
-    from rl_tui.tui.terminal.signals import RunSignals
+def ctl(words: Sequence[str]) -> int:
+    """What a script asks of one."""
+    from rl_tui.tui.command_line.ctl import ctl
 
-    with RunSignals() as signals:
-        shown = run_screen(subject, options, signals)
-    if shown.exit_reason != "hangup" and shown.printed:
-        write_stderr(shown.printed)
-    if shown.next_command:
-        relaunch(shown.next_command)
-    return shown.exit_reason
+    return ctl(words)
 
 
 COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
@@ -333,6 +321,8 @@ COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "demonstrations": demonstrations,
     "ls": lambda words: list_runs(command_arguments.parse_ls(words)),
     "runs": lambda words: browse_runs(command_arguments.parse_runs(words)),
+    "attach": attach,
+    "ctl": ctl,
     "demo": lambda words: demo(command_arguments.parse_demo(words)),
     "replay": lambda words: replay(command_arguments.parse_replay(words)),
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import ConfigError, RlTuiError
+from rl_tui.engine.process.hangups import ENDING, Hangups
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.session.messages import Envelope, Stop
 from rl_tui.engine.session.session import Session
@@ -53,6 +54,8 @@ class ScreenSubject:
     outlives_screen: bool = False
     output_log: Callable[[], Path | None] = lambda: None
     is_made_up: bool = False
+    detaches: bool = False
+    hangups: Hangups = ENDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,8 @@ def _run(
 def _end(
     subject: ScreenSubject, start: Start, app: TrainerApp, signals: RunSignals, exit_reason: ExitReason | None
 ) -> None:
+    if subject.detaches and exit_reason not in ("stop", "now"):
+        return  # it goes on in its process
     if exit_reason in (None, "lost"):
         subject.session.send(Stop("checkpoint", exit_code=1))
     if start.has_started:
@@ -175,6 +180,8 @@ def _app(
         user_keys=read_user_keys(config_folder()),
         preferences=preferences if subject.saves_preferences else None,
         is_made_up=subject.is_made_up,
+        detaches=subject.detaches,
+        hangups=subject.hangups,
     )
 
 

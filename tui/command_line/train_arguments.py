@@ -25,6 +25,8 @@ commands:
   rl-tui [CONFIG] [flags]  train; CONFIG: a file or a preset like ppo/CartPole;
                            it may be left out with --env
   rl-tui demo              try the screen on a recorded run; nothing is written
+  rl-tui attach [RUN]      the screen of a run that trains in another process
+  rl-tui ctl RUN ACTION    pause, checkpoint, set, stop, ...: for scripts
   rl-tui replay RUN        play a recorded run, at any speed
   rl-tui evaluate RUN      run a trained policy, and print its returns
   rl-tui demonstrations    show what .demo files hold, or record new ones
@@ -103,6 +105,7 @@ class TrainArguments:
     is_headless: bool = False
     options: ScreenOptions = field(default_factory=ScreenOptions)
     log_format: Literal["text", "json"] = "text"
+    stops_on_hangup: bool = False
     warnings: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
 
@@ -121,6 +124,7 @@ def parse_train_arguments(words: Sequence[str]) -> TrainArguments:
         is_headless="no_ui" in typed,
         options=screen_options(typed),
         log_format=typed.get("log_format", "text"),
+        stops_on_hangup=typed.get("on_hangup") == "stop",
         warnings=tuple(_warnings(typed)),
         words=tuple(words),
     )
@@ -186,7 +190,9 @@ def _parser() -> argparse.ArgumentParser:
 def _add_output_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--no-ui", action="store_true", help="no screen: print one line per summary and event")
     format_text = "format of these lines (default text)"
-    group.add_argument("--log-format", type=_log_format, metavar="{text,json}", help=format_text)
+    hangup_text = "when the terminal is gone: go on (default), or save and stop"
+    group.add_argument("--on-hangup", type=_one_of("continue", "stop"), metavar="{continue,stop}", help=hangup_text)
+    group.add_argument("--log-format", type=_one_of("text", "json"), metavar="{text,json}", help=format_text)
     add_screen_flags(group)
     group.add_argument("--dry-run", action="store_true", help="print the effective configuration and exit")
     _add_settings(group, run_flags.OUTPUT)
@@ -229,10 +235,13 @@ def number(
     return read
 
 
-def _log_format(text: str) -> str:
-    if text not in ("text", "json"):
-        raise argparse.ArgumentTypeError(must_be_one_of(("text", "json"), text))
-    return text
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def chosen(text: str) -> str:
+        if text not in choices:
+            raise argparse.ArgumentTypeError(must_be_one_of(choices, text))
+        return text
+
+    return chosen
 
 
 def _assignment(text: str) -> tuple[str, Setting]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rl_tui.engine.process.hangups import Hangups
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.writers.console import ConsoleWriter
 from rl_tui.engine.session.bus import EventBus, Subscription
-from rl_tui.engine.session.messages import RunStarted
-from rl_tui.engine.storage.file_names import OUTPUT, RUN_LOGS
+from rl_tui.engine.session.messages import Envelope, RunStarted
+from rl_tui.engine.storage.file_names import EVENTS, OUTPUT, RUN_LOGS
 from rl_tui.tui.command_line.train_arguments import TrainArguments
 from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.signals import RunSignals
@@ -24,10 +28,13 @@ POLL_SECONDS = 0.25  # how often signals and events are handled: more often woul
 
 def train_headless(config: RunConfig, arguments: TrainArguments) -> int:
     """Train to the end with one line per summary and event on stdout; returns the run's exit code."""
-    launch = Launch(EventBus())
+    bus = EventBus()
+    launch = Launch(bus)
     mail = launch.subscribe()
-    with CapturedOutput() as output, RunSignals() as signals:
+    hangups = Hangups(outlives=not arguments.stops_on_hangup)
+    with CapturedOutput() as output, RunSignals(hangups=hangups) as signals:
         writer = ConsoleWriter(output.stdout, arguments.log_format, debug=config.debug)
+        launch.let_attach(partial(events_before, bus))
         launch.start(config)
         print_events(launch, mail, writer, signals, output)
     return report_end(launch)
@@ -54,6 +61,13 @@ def print_events(
             text = f"stdout cannot be written ({writer.failed}): training continues, events.jsonl has every line"
             write_stderr(text, output.stderr)
             silence(output.stdout)
+
+
+def events_before(bus: EventBus, started: RunStarted) -> Iterator[Envelope]:
+    """What the log of a resumed run has of its earlier processes."""
+    from rl_tui.engine.storage.event_log import read_events
+
+    return takewhile(lambda envelope: not bus.has_published(envelope), read_events(Path(started.path, EVENTS)))
 
 
 def report_end(launch: Launch) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import OutputError
 from rl_tui.engine.process.files import open_regular
+from rl_tui.engine.process.hangups import Hangups
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.writers.console import ConsoleWriter
 from rl_tui.engine.session.bus import EventBus
@@ -51,7 +52,7 @@ def train_on_screen(arguments: TrainArguments) -> int:
     """
     bus, runs = EventBus(), Archive(Path(RESULTS_DIR).absolute())
     launch, choice, is_debug = Launch(bus), choose_settings(arguments), False
-    live = launch.live
+    live, hangups = launch.live, Hangups(outlives=not arguments.stops_on_hangup)
 
     def start() -> Iterator[Envelope] | None:
         nonlocal is_debug
@@ -67,6 +68,7 @@ def train_on_screen(arguments: TrainArguments) -> int:
         launch.send(Attend(not arguments.options.is_readonly))
         if choice.note:
             bus.log("info", "run", choice.note)
+        launch.let_attach()
         launch.start(config)
         return past
 
@@ -76,9 +78,10 @@ def train_on_screen(arguments: TrainArguments) -> int:
         arguments.config or run_name(choice.named_after),
         runs=runs,
         outlives_screen=True,
+        hangups=hangups,
         output_log=lambda: None if live.view.run is None else output_log(live.view.run.path),
     )
-    with RunSignals() as signals:
+    with RunSignals(hangups=hangups) as signals:
         shown = run_screen(subject, arguments.options, signals)
         view = live.view
         launch.send(Attend(False))

@@ -20,6 +20,8 @@ from typing import Any
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.process.files import open_regular
+from rl_tui.engine.process.hangups import ENDING as HANGUPS_END
+from rl_tui.engine.process.hangups import Hangups
 from rl_tui.engine.process.vital_signs import SIGNS, Phase
 from rl_tui.tui.terminal.relaunch import relaunch
 from rl_tui.tui.terminal.streams import write_stderr
@@ -51,7 +53,7 @@ def is_watchable() -> bool:
     return not is_traced and (tools is None or all(tools.get_tool(number) is None for number in range(6)))
 
 
-def run_watched(train: Callable[[], int]) -> int:
+def run_watched(train: Callable[[], int], hangups: Hangups = HANGUPS_END) -> int:
     """The exit code of `train`, which is called in a child process: there this returns what that returns.
 
     Called before there is any thread. The process that was started returns, too, once the child has ended, or ends as
@@ -59,7 +61,7 @@ def run_watched(train: Callable[[], int]) -> int:
     """
     sys.stdout.flush()
     sys.stderr.flush()
-    watcher = Watcher()
+    watcher = Watcher(hangups)
     if watcher.fork():
         return watcher.watch()
     return train()
@@ -83,8 +85,9 @@ def play_watched(play: Callable[[], int]) -> int:
 class Watcher:
     """Used by the main thread of the process that was started, which has no other."""
 
-    def __init__(self) -> None:
+    def __init__(self, hangups: Hangups) -> None:
         SIGNS.share()
+        self._hangups = hangups
         self._child = 0
         self._lifeline = self._stacks = self._woken = -1
         self._terminal = _terminal_modes()
@@ -147,7 +150,8 @@ class Watcher:
     def _forward(self, number: int) -> None:
         if number == signal.SIGCHLD:
             return
-        if number in ENDING and self._ends_at is None:
+        is_survived = number == signal.SIGHUP and self._hangups.is_survived()
+        if number in ENDING and not is_survived and self._ends_at is None:
             self._signal, self._ends_at = number, time.monotonic() + SIGNAL_SECONDS
             self._beats = _beats()
         if number != signal.SIGTSTP:

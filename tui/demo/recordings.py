@@ -16,10 +16,10 @@ from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.session.codec import decode
 from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import Envelope
+from rl_tui.engine.session.reading import in_chunks
 from rl_tui.engine.session.states import ENDS
 from rl_tui.engine.session.summaries import BehaviorSummary, Removal, RunSummary
 from rl_tui.engine.session.view import RunView
-from rl_tui.tui.runs.reading import in_chunks
 from rl_tui.tui.runs.seeking import Snapshot
 
 FOLDER = Path(__file__).parent / "recorded"

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.messages import RunStarted
+from rl_tui.engine.session.reading import in_chunks
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.runs.configurations import Settings, read_settings
 from rl_tui.tui.runs.groups import SEED, key_of_settings
-from rl_tui.tui.runs.reading import in_chunks
 from rl_tui.tui.runs.rows import shared_name
 from rl_tui.tui.runs.sources import Runs
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from itertools import takewhile
 
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.session.messages import Envelope
+from rl_tui.engine.session.reading import read_past
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
-from rl_tui.tui.runs.reading import in_chunks
 
 
 class RunHistory:
@@ -22,22 +23,16 @@ class RunHistory:
 
     async def read(self) -> RunView:
         """The view with every earlier event, and about to start again."""
-        past = await asyncio.to_thread(self._read)
-        past.commands.clear()
-        past.run, past.state, past.reason, past.exit_code = None, "starting", "", None
-        return past
+        view = RunView()
+        await asyncio.to_thread(self._read, view)
+        return view
 
     def close(self) -> None:
         """Stop reading soon."""
         self._is_closed = True
 
-    def _read(self) -> RunView:
-        view = RunView()
+    def _read(self, view: RunView) -> None:
         try:
-            for envelope in in_chunks(self._events):
-                if self._is_closed:
-                    break
-                view.apply(envelope)
+            read_past(view, takewhile(lambda _: not self._is_closed, self._events))
         except RlTuiError as error:
             self.problem = safe_text(str(error))
-        return view

@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeAlias
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import Envelope, RunStateChanged
+from rl_tui.engine.session.reading import CHUNK_EVENTS, in_chunks
 from rl_tui.engine.session.states import ENDS
 from rl_tui.engine.session.view import RunView
-from rl_tui.tui.runs.reading import CHUNK_EVENTS, in_chunks
 
 OpenEvents: TypeAlias = Callable[[LogPosition], Iterator[Envelope | None]]
 

@@ -24,7 +24,8 @@ class Context:
     name in THEMES, or the next one for ""; returns its name. runs: None if there is no folder of runs.
     player: None unless the run is a replay. watching: the policies of the run at play. frames: paints them. exit_for:
     leave the screen and run that command line of rl-tui instead. forbids: why no run of the folder may be changed, ""
-    when it may. is_made_up: nothing trains, so that nothing can be lost.
+    when it may. is_made_up: nothing trains, so that nothing can be lost. detaches: the run trains in another process,
+    and goes on when the screen is left.
     """
 
     live: LiveView
@@ -42,6 +43,7 @@ class Context:
     player: Player | None = None
     forbids: str = ""
     is_made_up: bool = False
+    detaches: bool = False
 
     @property
     def view(self) -> RunView:

@@ -9,12 +9,13 @@ from typing import Any, Literal, TypeAlias
 
 from textual.app import App
 
+from rl_tui.engine.process.hangups import Hangups
 from rl_tui.engine.session.messages import Stop, StopMode
 from rl_tui.engine.session.session import Session
 from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.leave import LeaveScreen
 
-ExitReason: TypeAlias = Literal["finished", "stop", "now", "hangup", "lost"]
+ExitReason: TypeAlias = Literal["finished", "stop", "now", "hangup", "lost", "detached"]
 
 REPEAT_SECONDS = 1.0  # presses of ctrl+c nearer together than this are one: a held key, or an impatient user
 HANGUP = 128 + signal.SIGHUP
@@ -25,15 +26,19 @@ class ExitPolicy:
     """Owned by the app. Knows whether the run was requested to stop, and why the screen will be left then.
 
     "finished": after the run's end; "stop": stopped with checkpoints, and the run has ended; "now": stopping, not
-    waited for; "hangup": the terminal is gone, stopping with checkpoints; "lost": it is gone, the run continues.
+    waited for; "hangup": the terminal is gone, stopping with checkpoints; "lost": it is gone, the run continues;
+    "detached": the run continues in another process.
     """
 
-    def __init__(self, app: App[ExitReason], session: Session, context: Context, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, app: App[ExitReason], session: Session, context: Context, clock: Callable[[], float], hangups: Hangups
+    ) -> None:
         self.context = context
         self.exit_reason: ExitReason | None = None
         self.next_command: tuple[str, ...] = ()  # the command line that replaces this one
         self.stop_requested_at: float | None = None
         self._app, self._session, self._clock = app, session, clock
+        self._hangups = hangups
         self._interrupted_at = -REPEAT_SECONDS
 
     @property
@@ -45,6 +50,8 @@ class ExitPolicy:
         """Leave at once when nothing runs; otherwise ask."""
         if self.is_free:
             self._app.exit("finished")
+        elif self.context.detaches:
+            self._app.exit("detached")
         else:
             self._show_dialog()
 
@@ -57,8 +64,10 @@ class ExitPolicy:
         """Ask; when the dialog is open, stop with checkpoints; while they are being saved, stop now."""
         is_repeat = monotonic() - self._interrupted_at < REPEAT_SECONDS
         self._interrupted_at = monotonic()
-        if self.is_free or not isinstance(self._app.screen, LeaveScreen):
+        if self.is_free:
             self.request_exit()
+        elif not isinstance(self._app.screen, LeaveScreen):
+            self._show_dialog()
         elif not is_repeat:
             self.stop("checkpoint" if self.stop_requested_at is None else "now")
 
@@ -80,7 +89,12 @@ class ExitPolicy:
         """
         if self.exit_reason in ("hangup", "lost"):  # reported by both the signal and the terminal
             return
-        if exit_code == HANGUP:
+        if self.context.detaches and not self.is_free:
+            self._app.exit("detached")
+            return
+        if exit_code == HANGUP and self._hangups.is_survived():
+            self._lose_terminal()
+        elif exit_code == HANGUP:
             self.exit_reason = "hangup"
             self._session.send(Stop("checkpoint", exit_code))
             self._app.exit("hangup")
@@ -92,10 +106,14 @@ class ExitPolicy:
     def on_terminal_lost(self) -> None:
         """Treat it as a hangup; where hangups are ignored (nohup), the run continues."""
         if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # never so while the loop handles it
-            self.exit_reason = "lost"
-            self._app.exit("lost")
+            self._lose_terminal()
         else:
             self.on_signal(HANGUP)
+
+    def _lose_terminal(self) -> None:
+        """The screen is left, and the run continues."""
+        self.exit_reason = "lost"
+        self._app.exit("lost")
 
     def update(self) -> bool:
         """Close the dialog once the run is over; returns whether the screen is being left."""

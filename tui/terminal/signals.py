@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping
 from types import FrameType, TracebackType
 from typing import TypeAlias
 
+from rl_tui.engine.process.hangups import ENDING, Hangups
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.session.messages import SaveCheckpoint, Stop
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAVING, IGNORED = signal.SIGUSR1, signal.SIGUSR2
 IGNORED_NOTE = "SIGUSR2 was ignored; SIGUSR1 saves a checkpoint, and SIGTERM saves and stops"
+GONE_NOTE = "the terminal is gone: training continues; `rl-tui attach` shows it again"
 REPEAT_SECONDS = 1.0  # a scheduler signals a job's script and what it started, and the script passes it on
 Disposition: TypeAlias = "Callable[[int, FrameType | None], object] | int | None"
 
@@ -42,9 +44,9 @@ class RunSignals:
     before (nohup) stays ignored.
     """
 
-    def __init__(self, before_leaving: Callable[[], object] | None = None):
+    def __init__(self, before_leaving: Callable[[], object] | None = None, hangups: Hangups = ENDING):
         """before_leaving: called at the third signal, e.g. to restore the terminal."""
-        self._before_leaving = before_leaving
+        self._before_leaving, self._hangups = before_leaving, hangups
         self._count = 0
         self._terminated_at = -math.inf
         self._pending: list[Stop | SaveCheckpoint] = []
@@ -83,6 +85,8 @@ class RunSignals:
             self._pending.append(SaveCheckpoint())
         elif number == IGNORED:
             self._notes.append(IGNORED_NOTE)
+        elif number == signal.SIGHUP and self._hangups.is_survived():
+            self._notes.append(GONE_NOTE)
         else:
             self._record_stop(number)
 

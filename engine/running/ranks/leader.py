@@ -122,7 +122,7 @@ class Leader:
 
     @property
     def _has_stopped(self) -> bool:
-        """Whether the others were told to stop: they close their connections, and none is lost by that."""
+        """Whether the others have the stop: they close their connections, and none is lost by that."""
         return self._sent.stop is not None
 
     def announce(self, change: Change) -> None:

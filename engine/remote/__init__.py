@@ -1,0 +1,1 @@
+"""A session in another process: its socket, what crosses on it, and both ends."""

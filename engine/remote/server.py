@@ -1,0 +1,322 @@
+"""Serves a run that trains in this process to screens and commands in other processes of its user."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import selectors
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
+
+from rl_tui.engine.errors import AttachError, RlTuiError
+from rl_tui.engine.process.vital_signs import process_id
+from rl_tui.engine.remote.greeting import Wanted, greeting_of_run, read_client
+from rl_tui.engine.remote.lines import LineReader, lines_of
+from rl_tui.engine.remote.sockets import listen, peer_of, socket_path
+from rl_tui.engine.session.behavior_view import EVALUATION, RETURN
+from rl_tui.engine.session.codec import SCHEMA_VERSION, decode_command, encode
+from rl_tui.engine.session.messages import (
+    Attend,
+    CommandAsked,
+    CommandFinished,
+    Envelope,
+    RunStarted,
+    RunStateChanged,
+)
+from rl_tui.engine.session.reading import read_past
+from rl_tui.engine.session.session import Session
+from rl_tui.engine.session.snapshot import Curve, Snapshot
+from rl_tui.engine.session.states import ENDS
+from rl_tui.engine.session.view import RunView
+
+FOLD_SECONDS = 0.5  # between looks for events; more often would slow learning down
+BEAT_SECONDS = 0.1  # the same with clients
+MOST_CLIENTS = 32
+QUEUE_BYTES = 8 << 20  # of events that a client has not read; one that is further behind gets a new snapshot
+GREETING_SECONDS = 10.0  # in which a client says what it wants
+LAST_SECONDS = 2.0  # in which clients read how the run has ended
+READ_BYTES = 1 << 16
+OUTCOMES = (CommandAsked, CommandFinished, RunStateChanged)
+
+
+class Client:
+    """One connection. Used by the server's thread. wanted: None before its greeting. attends: a user watches there."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection, self.number = connection, connection.fileno()
+        self.wanted: Wanted | None = None
+        self.attends = False
+        self.came_at = time.monotonic()
+        self._reader = LineReader()
+        self._lines: deque[bytes] = deque()  # of the message that is being sent
+        self._snapshot: Iterator[str] = iter(())  # its messages that were not encoded yet
+        self._is_whole = True  # the snapshot was sent
+        self._events: deque[str] = deque()  # after it
+        self._num_waiting = 0  # bytes of events
+        self._position = (0, 0)  # of the snapshot: events up to there are in it
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether it has read too little for what comes to be kept for it."""
+        return self._num_waiting > QUEUE_BYTES
+
+    @property
+    def has_output(self) -> bool:
+        """Whether there is something to write."""
+        return bool(self._lines or self._events) or not self._is_whole
+
+    def receive(self) -> list[str]:
+        """The messages that have come. Raises AttachError once it is gone, or sends what is none."""
+        try:
+            data = self.connection.recv(READ_BYTES)
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            raise AttachError(str(error)) from error
+        if not data:
+            raise AttachError("it has left")
+        return self._reader.feed(data)
+
+    def put(self, message: str) -> None:
+        """Send it after all that waits."""
+        self._events.append(message)
+        self._num_waiting += len(message)
+
+    def begin(self, snapshot: Snapshot, position: tuple[int, int]) -> None:
+        """It has nothing, or too little: it gets the whole view, and what has waited for it is dropped."""
+        self._events.clear()
+        self._num_waiting, self._position = 0, position
+        self._snapshot, self._is_whole = whole(snapshot), False
+
+    def is_news(self, envelope: Envelope) -> bool:
+        """Whether it wants that event, and has not got it with the view."""
+        if self.wanted == "view":
+            return (envelope.epoch, envelope.number) > self._position
+        return self.wanted == "outcomes" and isinstance(envelope.event, OUTCOMES)
+
+    def write(self) -> None:
+        """Write as much as it takes, at most one message: other clients have their turn. Raises AttachError once it is
+        gone."""
+        if not self._lines:
+            self._lines.extend(lines_of(self._next()))
+        try:
+            while self._lines:
+                num_sent = self.connection.send(self._lines[0])
+                if num_sent < len(self._lines[0]):
+                    self._lines[0] = self._lines[0][num_sent:]
+                    return
+                self._lines.popleft()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise AttachError(str(error)) from error
+
+    def _next(self) -> str:
+        """The next message: all of the snapshot comes before the events."""
+        if not self._is_whole:
+            message = next(self._snapshot, None)
+            if message is not None:
+                return message
+            self._is_whole = True
+            return json.dumps({"v": SCHEMA_VERSION, "complete": True})
+        message = self._events.popleft()
+        self._num_waiting -= len(message)
+        return message
+
+
+def whole(snapshot: Snapshot) -> Iterator[str]:
+    """The messages of a snapshot, each encoded when it is asked for; first the curves that are drawn first."""
+    yield snapshot.first
+    for curve in sorted(snapshot.curves, key=_rank):
+        yield snapshot.line(curve)
+
+
+def _rank(curve: Curve) -> int:
+    first = (RETURN, EVALUATION)
+    return first.index(curve[1]) if curve[1] in first else len(first)
+
+
+class SessionServer:
+    """`main` runs in the thread `attach`. Owns the socket of the run, and what its clients have not read.
+
+    past: what the run's log has from before this process, for a run without a screen: its view is folded by this
+    thread alone. Training never waits for a client.
+    """
+
+    def __init__(self, session: Session, past: Callable[[RunStarted], Iterator[Envelope]] | None = None) -> None:
+        self._session, self._past = session, past
+        self._live = session.live  # from before the first event
+        self._mail = session.subscribe()
+        self._clients: dict[int, Client] = {}  # by descriptor
+        self._selector = selectors.DefaultSelector()
+        self._woken, self._wake = socket.socketpair()
+        self._woken.setblocking(False)
+        self._wake.setblocking(False)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._greeting = ""
+        self._is_closed = False
+
+    def close(self) -> None:
+        """End soon. Any thread."""
+        self._is_closed = True
+        self._notify()
+
+    def main(self, log: Callable[[str], None]) -> None:
+        """Serve from the start of the run until its end. log: called with a warning for the user."""
+        self._mail.on_news = self._notify
+        path: Path | None = None
+        try:
+            started = self._await_start()
+            if started is None:
+                return
+            self._greeting = greeting_of_run(started.run_id, started.path)
+            try:
+                path = socket_path(Path(started.path), process_id())
+                self._selector.register(listener := listen(path), selectors.EVENT_READ)
+            except AttachError as error:
+                log(f"no attaching to this run: {error}")
+                listener = None
+            if self._past is not None and started.resumed and (problem := self._read_past(started)):
+                log(problem)
+            with listener or contextlib.nullcontext():
+                self._serve(listener)
+        finally:
+            self._mail.on_news = None
+            self._mail.close()
+            for client in list(self._clients.values()):
+                self._drop(client)
+            self._selector.close()
+            self._woken.close()
+            self._wake.close()
+            if path is not None:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def _notify(self) -> None:
+        """Any thread: there is something to do."""
+        with contextlib.suppress(OSError):
+            self._wake.send(b"\0")
+
+    def _await_start(self) -> RunStarted | None:
+        """How the run has started; None where it did not."""
+        while not self._is_closed:
+            for envelope in self._mail.drain(FOLD_SECONDS):
+                match envelope.event:
+                    case RunStarted() as started:
+                        return started
+                    case RunStateChanged(state=state) if state in ENDS:
+                        return None
+            if self._session.wait(0.0):
+                return None
+        return None
+
+    def _read_past(self, started: RunStarted) -> str:
+        """The view has what the run has reported before; why not all of it, "" if it has."""
+        assert self._past is not None
+        view, problem = RunView(), ""
+        try:
+            read_past(view, takewhile(lambda _: not self._is_closed, self._past(started)))
+        except (RlTuiError, OSError) as error:
+            problem = f"not all earlier events of the run could be read: {error}"
+        self._live.show(view)
+        return problem
+
+    def _serve(self, listener: socket.socket | None) -> None:
+        """Until the run is over, and clients have read how it has ended."""
+        ends_at = math.inf
+        while time.monotonic() < ends_at:
+            for key, events in self._selector.select(BEAT_SECONDS if self._clients else FOLD_SECONDS):
+                if key.fileobj is self._woken:
+                    with contextlib.suppress(BlockingIOError):
+                        self._woken.recv(READ_BYTES)
+                elif isinstance(key.data, Client):
+                    self._attend_to(key.data, events)
+                elif listener is not None:
+                    self._accept(listener)
+            is_over = self._pass_on() or self._is_closed or self._session.wait(0.0)
+            if self._past is not None:
+                self._live.fold()
+            for client in list(self._clients.values()):
+                self._check(client)
+            if is_over:
+                ends_at = min(ends_at, time.monotonic() + LAST_SECONDS)
+                if not any(client.has_output for client in self._clients.values()):
+                    return
+
+    def _accept(self, listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # it has left already, or there are no descriptors
+            connection, _ = listener.accept()
+            if peer_of(connection) not in (os.getuid(), None) or len(self._clients) >= MOST_CLIENTS:
+                connection.close()
+                return
+            connection.setblocking(False)
+            client = self._clients[connection.fileno()] = Client(connection)
+            self._selector.register(connection, selectors.EVENT_READ, client)
+            client.put(self._greeting)
+
+    def _attend_to(self, client: Client, events: int) -> None:
+        """Take what it has sent, and write what it takes."""
+        try:
+            if events & selectors.EVENT_READ:
+                for message in client.receive():
+                    self._take(client, message)
+            if events & selectors.EVENT_WRITE and client.has_output:
+                client.write()
+        except (AttachError, ValueError):
+            self._drop(client)
+
+    def _take(self, client: Client, message: str) -> None:
+        """Raises AttachError, ValueError on what is no greeting or no command."""
+        if client.wanted is None:
+            client.wanted = read_client(message).wants
+            if client.wanted == "view":
+                self._begin(client)
+            return
+        sent = decode_command(message)
+        if isinstance(sent, Attend):
+            sent = replace(sent, who=f"client {client.number}")
+            client.attends = sent.is_attended
+        self._session.send(sent)
+
+    def _begin(self, client: Client) -> None:
+        with self._live.reading() as view:
+            client.begin(Snapshot(view), view.position)
+
+    def _pass_on(self) -> bool:
+        """Give clients what has happened; whether the run is over."""
+        is_over = False
+        for envelope in self._mail.drain():
+            is_over |= isinstance(envelope.event, RunStateChanged) and envelope.event.state in ENDS
+            line = ""
+            for client in self._clients.values():
+                if client.is_news(envelope):
+                    line = line or encode(envelope)
+                    client.put(line)
+        return is_over
+
+    def _check(self, client: Client) -> None:
+        """Drop one that says nothing, begin again with one that is behind, and look whether the others can be written
+        to."""
+        if client.wanted is None and time.monotonic() - client.came_at > GREETING_SECONDS:
+            self._drop(client)
+            return
+        if client.is_behind:
+            self._begin(client)
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if client.has_output else 0)
+        if self._selector.get_key(client.connection).events != events:
+            self._selector.modify(client.connection, events, client)
+
+    def _drop(self, client: Client) -> None:
+        """It has left, or has sent what is none of this protocol."""
+        if client.attends:
+            self._session.send(Attend(False, who=f"client {client.number}"))
+        del self._clients[client.number]
+        self._selector.unregister(client.connection)
+        client.connection.close()

@@ -1,0 +1,123 @@
+"""Where the sockets of runs are, and who may speak on them.
+
+They are in `/tmp/rl-tui-UID`, or in RL_TUI_SOCKET_DIR, a folder of their user alone: not in `/run/user`, which logind
+removes at the user's last logout. Each is named after the lock of its run and the process that holds it, so that no
+client speaks to the socket that a dead process has left.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import stat
+import struct
+from pathlib import Path
+
+from rl_tui.engine.errors import AttachError
+from rl_tui.engine.storage.file_names import LOCK
+from rl_tui.engine.storage.ownership import writing_process
+
+FOLDER_VARIABLE = "RL_TUI_SOCKET_DIR"
+LONGEST_PATH = 107 if os.uname().sysname == "Linux" else 103  # bytes of sun_path, less its zero
+_LOCAL_PEERCRED, _SOL_LOCAL, _XUCRED_BYTES = 0x001, 0, 76  # of macOS, whose Python does not name them
+
+
+def socket_folder() -> Path:
+    """That of this user; it may not exist."""
+    chosen = os.environ.get(FOLDER_VARIABLE)
+    return Path(chosen).absolute() if chosen else Path("/tmp", f"rl-tui-{os.getuid()}")  # checked below
+
+
+def socket_path(run: Path, pid: int) -> Path:
+    """Of the run in that folder, whose lock that process holds. Raises AttachError."""
+    try:
+        lock = os.stat(run / LOCK)
+    except OSError as error:
+        raise AttachError(f"{run / LOCK}: cannot be read ({error.strerror})") from error
+    path = socket_folder() / f"{lock.st_dev:x}-{lock.st_ino:x}-{pid}"
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        raise AttachError(f"{path}: longer than the {LONGEST_PATH} bytes that a socket's path may have")
+    return path
+
+
+def listen(path: Path) -> socket.socket:
+    """A socket there that accepts its user alone. Raises AttachError."""
+    _make_private(path.parent)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        path.unlink(missing_ok=True)  # of an earlier process with this id
+        mask = os.umask(0o177)
+        try:
+            listener.bind(os.fspath(path))
+        finally:
+            os.umask(mask)
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise AttachError(f"{path}: no socket can be made there ({error.strerror})") from error
+    listener.setblocking(False)
+    return listener
+
+
+def _make_private(folder: Path) -> None:
+    """A folder that only its user may enter is there. Raises AttachError."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = os.lstat(folder)
+    except OSError as error:
+        raise AttachError(f"{folder}: cannot be made ({error.strerror})") from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise AttachError(f"{folder}: must be a folder, not a link or a file")
+    if found.st_uid != os.getuid():
+        raise AttachError(f"{folder}: belongs to another user; {FOLDER_VARIABLE} names another folder")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        raise AttachError(f"{folder}: others may enter it; chmod 700 {folder}")
+
+
+def connect(run: Path, seconds: float) -> socket.socket:
+    """A connection to the process that trains in that folder. Raises AttachError where there is none.
+
+    seconds: how long a call on it may take.
+    """
+    process = writing_process(run)
+    if process is None:
+        raise AttachError(f"{run}: no process trains it now")
+    match = re.fullmatch(r"pid ([0-9]+) on (.*)", process)
+    if match is None:
+        raise AttachError(f"{run}: {process} trains it, which cannot be reached from here")
+    if match[2] != os.uname().nodename:
+        raise AttachError(f"{run}: {process} trains it; from there: ssh {match[2]} -t rl-tui attach {run}")
+    path = socket_path(run, int(match[1]))
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(seconds)
+    try:
+        _require_private(path)
+        connection.connect(os.fspath(path))
+    except OSError as error:
+        connection.close()
+        why = error.strerror or str(error)
+        raise AttachError(f"{run}: {process} trains it, but does not answer at {path} ({why})") from error
+    if peer_of(connection) != os.getuid():
+        connection.close()
+        raise AttachError(f"{path}: another user answers there")
+    return connection
+
+
+def _require_private(path: Path) -> None:
+    """It is a socket of this user. Raises OSError."""
+    found = os.lstat(path)
+    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError(0, "it is not a socket of this user")
+
+
+def peer_of(connection: socket.socket) -> int | None:
+    """The user id at the other end, as the kernel knows it; None where it does not."""
+    try:
+        if hasattr(socket, "SO_PEERCRED"):
+            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            return int(struct.unpack("3i", credentials)[1])
+        credentials = connection.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _XUCRED_BYTES)
+        return int(struct.unpack_from("2I", credentials)[1])
+    except (OSError, struct.error):
+        return None

@@ -1,0 +1,71 @@
+"""`rl-tui attach`: the screen of a run that trains in another process."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from rl_tui.engine.errors import AttachError, ConfigError
+from rl_tui.engine.remote.client import RemoteSession
+from rl_tui.engine.running.threads import spawn
+from rl_tui.engine.session.messages import Attend
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.storage.archive import Archive
+from rl_tui.tui.command_line.alone import require_screen, show_alone
+from rl_tui.tui.command_line.command_arguments import FOLDER_TEXT, RESULTS_DIR
+from rl_tui.tui.command_line.flag_parser import FlagParser, parse
+from rl_tui.tui.command_line.train_arguments import add_screen_flags, screen_options
+from rl_tui.tui.terminal.streams import write_stdout
+
+FAILED_CODE = 1
+
+
+def attach(words: Sequence[str]) -> int:
+    """The screen was shown, and left; the run trains on, unless the user has ended it."""
+    parser = FlagParser(
+        "rl-tui attach",
+        description="Show the screen of a run that trains in another process. q leaves it, and the run trains on;"
+        " ctrl+c asks whether to stop the run.",
+        argument_default=argparse.SUPPRESS,
+    )
+    text = "id or folder of the run (default: the only one that trains)"
+    parser.add_argument("run", nargs="?", default=None, metavar="RUN", help=text)
+    parser.add_argument("--results-dir", default=RESULTS_DIR, metavar="DIR", help=FOLDER_TEXT)
+    add_screen_flags(parser)
+    typed = parse(parser, words)
+    options = screen_options(vars(typed))
+    require_screen("attach")
+    from rl_tui.tui.command_line.run_screen import ScreenSubject
+
+    path = folder_of(Archive(Path(typed.results_dir)), typed.run)
+    session = RemoteSession(path)
+
+    def start() -> None:
+        spawn("attached", session.main, session.bus, session.crashed)
+        if not options.is_readonly:
+            session.send(Attend(True))
+
+    runs = Archive(path.parent)
+    reason = show_alone(ScreenSubject(session, start, path.name, runs=runs, detaches=True), options)
+    view = session.live.view
+    session.close()
+    if reason == "detached":
+        write_stdout(safe_text(f"{path.name} trains on; back to it: rl-tui attach {path}") + "\n")
+    elif view.is_over:
+        why = f" ({view.reason})" if view.reason else ""
+        write_stdout(safe_text(f"{path.name}: {view.state}{why}, files in {path}") + "\n")
+    return FAILED_CODE if reason is None else 0
+
+
+def folder_of(archive: Archive, name: str | None) -> Path:
+    """That of the run of this name, or of the only one that trains. Raises ConfigError, AttachError."""
+    if name is not None:
+        path = archive.resolve(name)
+        return path if path.is_dir() else path.parent
+    alive = [run for run in archive.runs() if run.is_alive]
+    if not alive:
+        raise AttachError(f"no run trains in {archive.results_dir}; RUN may also be its folder elsewhere")
+    if len(alive) > 1:
+        raise ConfigError(f"several runs train: name one of {', '.join(run.run_id for run in alive)}")
+    return Path(alive[0].path)
