@@ -49,13 +49,13 @@ OUTCOMES = (CommandAsked, CommandFinished, RunStateChanged)
 class Client:
     """One connection. Used by the server's thread. wanted: None before its greeting. attends: a user watches there."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, greeting: str) -> None:
         self.connection, self.number = connection, connection.fileno()
         self.wanted: Wanted | None = None
         self.attends = False
         self.came_at = time.monotonic()
         self._reader = LineReader()
-        self._lines: deque[bytes] = deque()  # of the message that is being sent
+        self._lines: deque[bytes] = deque(lines_of(greeting))  # of the message that is being sent
         self._snapshot: Iterator[str] = iter(())  # its messages that were not encoded yet
         self._is_whole = True  # the snapshot was sent
         self._events: deque[str] = deque()  # after it
@@ -257,9 +257,8 @@ class SessionServer:
                 connection.close()
                 return
             connection.setblocking(False)
-            client = self._clients[connection.fileno()] = Client(connection)
+            client = self._clients[connection.fileno()] = Client(connection, self._greeting)
             self._selector.register(connection, selectors.EVENT_READ, client)
-            client.put(self._greeting)
 
     def _attend_to(self, client: Client, events: int) -> None:
         """Take what it has sent, and write what it takes."""

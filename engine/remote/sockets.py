@@ -19,6 +19,7 @@ from rl_tui.engine.storage.file_names import LOCK
 from rl_tui.engine.storage.ownership import writing_process
 
 FOLDER_VARIABLE = "RL_TUI_SOCKET_DIR"
+UNFINISHED = "+"  # behind the name of a socket that does not answer yet
 LONGEST_PATH = 107 if os.uname().sysname == "Linux" else 103  # bytes of sun_path, less its zero
 _LOCAL_PEERCRED, _SOL_LOCAL, _XUCRED_BYTES = 0x001, 0, 76  # of macOS, whose Python does not name them
 
@@ -36,7 +37,7 @@ def socket_path(run: Path, pid: int) -> Path:
     except OSError as error:
         raise AttachError(f"{run / LOCK}: cannot be read ({error.strerror})") from error
     path = socket_folder() / f"{lock.st_dev:x}-{lock.st_ino:x}-{pid}"
-    if len(os.fsencode(path)) > LONGEST_PATH:
+    if len(os.fsencode(path)) + len(UNFINISHED) > LONGEST_PATH:
         raise AttachError(f"{path}: longer than the {LONGEST_PATH} bytes that a socket's path may have")
     return path
 
@@ -46,13 +47,13 @@ def listen(path: Path) -> socket.socket:
     _make_private(path.parent)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        path.unlink(missing_ok=True)  # of an earlier process with this id
-        mask = os.umask(0o177)
-        try:
-            listener.bind(os.fspath(path))
-        finally:
-            os.umask(mask)
+        _sweep(path.parent)
+        unfinished = path.with_name(f"{path.name}{UNFINISHED}")
+        unfinished.unlink(missing_ok=True)
+        listener.bind(os.fspath(unfinished))
+        unfinished.chmod(0o600)  # a umask would be that of all threads
         listener.listen()
+        unfinished.replace(path)  # once it is there, it answers
     except OSError as error:
         listener.close()
         raise AttachError(f"{path}: no socket can be made there ({error.strerror})") from error
@@ -73,6 +74,20 @@ def _make_private(folder: Path) -> None:
         raise AttachError(f"{folder}: belongs to another user; {FOLDER_VARIABLE} names another folder")
     if stat.S_IMODE(found.st_mode) & 0o077:
         raise AttachError(f"{folder}: others may enter it; chmod 700 {folder}")
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the sockets of processes that are gone."""
+    for name in os.listdir(folder):
+        pid = name.rpartition("-")[2]
+        if not pid.isdecimal() or not stat.S_ISSOCK(os.lstat(folder / name).st_mode):
+            continue
+        try:
+            os.kill(int(pid), 0)
+        except (ProcessLookupError, OverflowError):
+            (folder / name).unlink(missing_ok=True)
+        except PermissionError:
+            pass  # another user's, who cannot have made it
 
 
 def connect(run: Path, seconds: float) -> socket.socket:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +15,8 @@ import pytest
 from rl_tui.engine.errors import AttachError
 from rl_tui.engine.remote import client, server
 from rl_tui.engine.remote.client import LOST, RemoteSession
-from rl_tui.engine.remote.greeting import greeting_of_client
+from rl_tui.engine.remote.greeting import greeting_of_client, read_run
+from rl_tui.engine.remote.lines import LineReader
 from rl_tui.engine.remote.sockets import FOLDER_VARIABLE, socket_path
 from rl_tui.engine.session.messages import (
     Attend,
@@ -102,6 +105,36 @@ def test_commands_and_hints_reach_the_run_and_outcomes_come_back(tmp_path: Path)
         assert run.session.hints[2] == Attend(False, run.session.hints[1].who)
 
 
+def test_greetings_may_cross(tmp_path: Path) -> None:
+    with served(tmp_path, scenes.healthy(1).view()) as run:
+        attach_soon(run)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+            other.settimeout(DEADLINE_SECONDS)
+            other.connect(str(socket_path(run.path, os.getpid())))
+            other.sendall(greeting_of_client("view").encode() + b"\n")
+            reader, found = LineReader(), list[str]()
+            while not any(message.startswith('{"v": 1, "complete"') for message in found):
+                found += reader.feed(other.recv(1 << 16))
+            assert read_run(found[0]).run_id == "served"
+            assert found[1].startswith('{"v": 1, "view"')
+
+
+def test_sockets_of_processes_that_are_gone_are_removed(tmp_path: Path, sockets: Path) -> None:
+    sockets.mkdir(mode=0o700)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stale:
+        stale.bind(str(sockets / f"1-2-{gone.pid}"))
+    (sockets / "notes-1").touch()
+    with served(tmp_path) as run:
+        attach_soon(run)
+        assert sorted(path.name for path in sockets.iterdir()) == sorted(
+            [socket_path(run.path, os.getpid()).name, "notes-1"]
+        )
+        found = socket_path(run.path, os.getpid()).stat()
+        assert (found.st_mode & 0o777, sockets.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
 def test_many_see_the_same(tmp_path: Path) -> None:
     with served(tmp_path, scenes.healthy(2).view()) as run:
         attach_soon(run)
@@ -120,14 +153,11 @@ def test_reader_that_is_behind_gets_the_view_again(tmp_path: Path, monkeypatch: 
             run.publish(ProgressReported("Walker", step, step, 900.0, step // 100))
         until(lambda: run.server._mail.num_waiting == 0)
         view = session.live.view
-        with pytest.MonkeyPatch.context():
-            import threading
-
-            thread = threading.Thread(target=session.main)
-            thread.start()
-            until(lambda: is_equal(session, run))
-            session.close()
-            thread.join(DEADLINE_SECONDS)
+        thread = threading.Thread(target=session.main)
+        thread.start()
+        until(lambda: is_equal(session, run))
+        session.close()
+        thread.join(DEADLINE_SECONDS)
         assert session.live.view is not view
         assert session.live.mail.dropped == 0
 
