@@ -218,7 +218,7 @@ KEYMAP: tuple[Key, ...] = (
     _key("sort", "right", "sort(1)", "sort", "sort by the column to the right", "runs", "List", 7),
     _key("sort-before", "left", "sort(-1)", "sort", "sort by the column to the left", "runs", "List"),
     _key("sort-reversed", "I shift+i", "sort_reversed", "reverse", "reverse the order", "runs", "List"),
-    _key("resume-run", "U shift+u", "resume", "resume", "resume the run here, or copy the command", "runs",
+    _key("resume-run", "U shift+u", "resume", "resume", "resume or attach to the run, or copy the command", "runs",
          "List", 30),
     _key("evaluate-run", "V shift+v", "evaluate", "evaluate", "evaluate the run's policy in a separate process", "runs",
          "List", 31),

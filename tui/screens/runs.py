@@ -160,9 +160,14 @@ class RunsScreen(RunScreen):
         self.run_worker(self._delete(run))
 
     def action_resume(self) -> None:
-        """Ask, and then go on with the run below the cursor in the place of this screen, or say how elsewhere."""
+        """Ask, and then go on with the run below the cursor in the place of this screen, or say how elsewhere.
+
+        One that another process trains is attached to.
+        """
         run = self._alone("resume")
-        if run is not None:
+        if run is not None and run.is_alive and not self._is_own(run):
+            self._show_live(run)
+        elif run is not None:
             self.run_worker(self._resume(run))
 
     def action_evaluate(self) -> None:
@@ -191,11 +196,23 @@ class RunsScreen(RunScreen):
             self.context.state.marked.remove(run.run_id)
         self._is_wanted.set()
 
+    @property
+    def _is_free(self) -> bool:
+        """Whether another command line may take the place of this screen."""
+        return self.context.player is not None or self.context.view.is_over or self.context.detaches
+
+    def _show_live(self, run: RunSummary) -> None:
+        words = ("attach", run.path)
+        if self._is_free:
+            self.context.exit_for(words)
+        else:
+            self.copy(shell_command(words))
+
     async def _resume(self, run: RunSummary) -> None:
         words = await self._tried("resume", run, lambda runs: runs.resume_command(run.run_id))
         if words is None:
             return
-        is_free = self.context.player is not None or self.context.view.is_over
+        is_free = self._is_free
 
         def go_on(is_yes: bool) -> None:
             if is_yes and is_free:

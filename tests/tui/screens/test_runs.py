@@ -13,6 +13,7 @@ import pytest
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.session.messages import Envelope
 from rl_tui.engine.session.summaries import BehaviorSummary, Removal, RunSummary
+from rl_tui.tui.runs.browsing import no_view
 from rl_tui.tui.runs.seeking import Seek
 from rl_tui.tui.screens import runs as runs_module
 from tests.deadline import DEADLINE_SECONDS
@@ -292,3 +293,15 @@ async def test_run_of_another_process_is_shown_as_such() -> None:
     other = summary("walker-ppo", state="training", is_alive=True, exit_code=None, process="pid 4242 on tower")
     async with Driven(scenes.healthy(1).view(), (120, 40), opened="runs", runs=FakeRuns(other)) as screen:
         assert "; on this screen; running in another process (pid 4242 on tower)" in await screen.until("on tower")
+
+
+async def test_key_that_resumes_attaches_to_a_run_that_another_process_trains() -> None:
+    other = summary("other", state="training", is_alive=True, exit_code=None, process="pid 4242 on tower")
+    async with Driven(no_view(), opened="runs", runs=FakeRuns(other)) as screen:
+        await screen.until("other")
+        await screen.pilot.press("U")
+        assert screen.app.exit_policy.next_command == ("attach", "results/other")
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=FakeRuns(other)) as screen:
+        await screen.until("other")
+        await screen.press("U")
+        assert screen.clipboard == "rl-tui attach results/other"
