@@ -158,6 +158,21 @@ def test_hangup_without_a_loss_of_the_terminal_saves_and_ends(folder: Path) -> N
     assert [e.reason for e in events if isinstance(e, CheckpointSaved)] == ["interrupted"]
 
 
+def test_attached_screen_says_so_when_the_process_of_its_run_is_killed(folder: Path) -> None:
+    with terminal("cartpole.yaml", "--no-ui", *ENDLESS, folder=folder) as printed:
+        wait_for_summary(folder / "results/cartpole")
+        with terminal("attach", "cartpole", folder=folder) as screen:
+            screen.wait_for("TRAINING")
+            screen.press("c")
+            screen.wait_for("checkpoint CartPole: done")
+            printed.process.kill()
+            screen.wait_for("INTERRUPTED")
+            screen.press("q")
+            assert screen.wait() == 0
+            assert b"cartpole: interrupted (its process ended without a word), files in results/cartpole" in screen.raw
+            assert b"resume with: rl-tui results/cartpole/configuration.yaml --run-id cartpole" in screen.raw
+
+
 def test_lost_terminal_saves_and_ends_where_that_was_asked_for(folder: Path) -> None:
     with terminal("cartpole.yaml", *ENDLESS, "--on-hangup", "stop", folder=folder) as screen:
         screen.wait_for("TRAINING")

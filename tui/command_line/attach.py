@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from rl_tui.engine.errors import AttachError, ConfigError
+from rl_tui.engine.errors import AttachError, ConfigError, RlTuiError
 from rl_tui.engine.remote.client import RemoteSession
 from rl_tui.engine.running.threads import spawn
 from rl_tui.engine.session.messages import Attend
@@ -16,6 +17,7 @@ from rl_tui.tui.command_line.alone import require_screen, show_alone
 from rl_tui.tui.command_line.command_arguments import FOLDER_TEXT, RESULTS_DIR
 from rl_tui.tui.command_line.flag_parser import FlagParser, parse
 from rl_tui.tui.command_line.train_arguments import add_screen_flags, screen_options
+from rl_tui.tui.terminal.relaunch import shell_command
 from rl_tui.tui.terminal.streams import write_stdout
 
 FAILED_CODE = 1
@@ -55,6 +57,9 @@ def attach(words: Sequence[str]) -> int:
     elif view.is_over:
         why = f" ({view.reason})" if view.reason else ""
         write_stdout(safe_text(f"{path.name}: {view.state}{why}, files in {path}") + "\n")
+        if view.state != "finished":
+            with contextlib.suppress(RlTuiError):  # of what it would refuse
+                write_stdout(f"resume with: {shell_command(runs.resume_command(path.name))}\n")
     return FAILED_CODE if reason is None else 0
 
 
