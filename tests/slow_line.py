@@ -61,8 +61,9 @@ class SlowLine(PseudoTerminal):
 
     def _carry(self) -> None:
         while not self._is_closing:
+            looked_at = time.monotonic()
             if select.select([self._master], [], [], POLL_SECONDS)[0]:
-                self._take_in()
+                self._take_in(looked_at)
             for is_key, packet in self._taken():
                 if not is_key:
                     self._arrive(packet)
@@ -71,14 +72,14 @@ class SlowLine(PseudoTerminal):
                 else:
                     self.num_late += 1
 
-    def _take_in(self) -> None:
-        """What the program has written is on its way."""
+    def _take_in(self, since: float) -> None:
+        """What the program has written is on its way: since then at most, which is long ago on a busy machine."""
         try:
             written = os.read(self._master, 65536)
         except OSError:  # EIO: the program has ended
             written = b""
             time.sleep(POLL_SECONDS)
-        self._free_at = max(self._free_at, time.monotonic())
+        self._free_at = max(self._free_at, since)
         for start in range(0, len(written), PACKET_BYTES):
             packet = written[start : start + PACKET_BYTES]
             self._free_at += len(packet) / self._rate
