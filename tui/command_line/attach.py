@@ -53,7 +53,8 @@ def attach(words: Sequence[str]) -> int:
     view = session.live.view
     session.close()
     if reason == "detached":
-        write_stdout(safe_text(f"{path.name} trains on; back to it: rl-tui attach {path}") + "\n")
+        back = shell_command(("attach", str(path)))
+        write_stdout(safe_text(f"{path.name} trains on; back to it: {back}") + "\n")
     elif view.is_over:
         why = f" ({view.reason})" if view.reason else ""
         write_stdout(safe_text(f"{path.name}: {view.state}{why}, files in {path}") + "\n")
