@@ -178,7 +178,7 @@ def test_process_that_is_gone_has_interrupted_the_run(tmp_path: Path) -> None:
     with served(tmp_path, scenes.healthy(1).view()) as run:
         attach_soon(run)
         with attached(run.path) as session:
-            for each in run.server._clients.values():
+            for each in list(run.server._clients.values()):
                 each.connection.shutdown(socket.SHUT_RDWR)  # as the kernel does
             assert session.wait(DEADLINE_SECONDS)
             session.live.fold()

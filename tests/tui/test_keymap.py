@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from rl_tui.tui.runs.seeking import Seek
 from rl_tui.tui.screens.base import SCREENS, RunScreen
 from rl_tui.tui.screens.evaluation import EvaluationScreen
 from rl_tui.tui.screens.help import blocks, title
+from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven
@@ -128,7 +130,8 @@ async def does_something(screen: Driven, key: Key) -> bool:
         await screen.press(name)
     before = state_of(screen, await screen.text())
     await screen.pilot.press(key.keys[0])
-    for _ in range(200):  # some read a file first
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:  # some read a file first
         if state_of(screen, await screen.text() if screen.app.is_running else "") != before:
             return True
         await screen.pilot.pause(0.01)

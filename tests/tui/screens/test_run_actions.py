@@ -82,7 +82,7 @@ async def test_run_on_the_screen_is_not_deleted(archive: Archive) -> None:
         assert "delete walker-ppo: not possible, it is on this screen" in await screen.press("X")
 
 
-async def test_run_that_goes_on_is_neither_deleted_nor_resumed(archive: Archive) -> None:
+async def test_run_that_goes_on_is_not_deleted_and_can_be_attached_to(archive: Archive) -> None:
     with RunFolder(Path("results"), "bold") as folder:
         folder.open(resume=True)
         async with on_bold(archive, size=(120, 24)) as screen:
@@ -90,7 +90,8 @@ async def test_run_that_goes_on_is_neither_deleted_nor_resumed(archive: Archive)
             await screen.press("X")
             await screen.until("is writing to this run")
             await screen.press("U")
-            await screen.until("resume bold:")
+            await screen.until("copied")
+            assert screen.clipboard == "rl-tui attach results/bold"
     assert Path("results/bold").is_dir()
 
 
