@@ -6,8 +6,7 @@ import os
 import socket
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,7 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
     YieldToScreen,
 )
-from tests.deadline import DEADLINE_SECONDS
+from tests.deadline import DEADLINE_SECONDS, wait_until
 from tests.remote.served import Served, attached, served
 from tests.tui import scenes
 
@@ -41,14 +40,6 @@ def sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for other threads."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def is_equal(session: RemoteSession, run: Served) -> bool:
     """Whether both ends have the same view."""
     session.live.fold()
@@ -58,7 +49,7 @@ def is_equal(session: RemoteSession, run: Served) -> bool:
 
 def attach_soon(run: Served) -> None:
     """Wait until its socket is there."""
-    until(lambda: socket_path(run.path, os.getpid()).exists())
+    wait_until(lambda: socket_path(run.path, os.getpid()).exists())
 
 
 def test_view_is_that_of_the_run_and_follows_it(tmp_path: Path) -> None:
@@ -70,7 +61,7 @@ def test_view_is_that_of_the_run_and_follows_it(tmp_path: Path) -> None:
             for step in range(200_000, 210_000, 100):
                 run.publish(ProgressReported("Walker", step, step, 900.0, step // 100))
                 run.publish(EpisodesFinished("Walker", step, 1, 400.0, 1.0, 2.0, 500.0))
-            until(lambda: is_equal(session, run))
+            wait_until(lambda: is_equal(session, run))
             assert session.live.view.behaviors["Walker"].step == 209_900
 
 
@@ -82,7 +73,7 @@ def test_events_while_it_attaches_are_neither_missing_nor_twice(tmp_path: Path) 
             run.publish(*(EpisodesFinished("Walker", 200_000, 1, 1.0, 1.0, 1.0, 9.0) for _ in range(50)))
             with attached(run.path) as session:
                 run.publish(*(EpisodesFinished("Walker", 200_000, 1, 1.0, 1.0, 1.0, 9.0) for _ in range(50)))
-                until(lambda: is_equal(session, run))
+                wait_until(lambda: is_equal(session, run))
                 assert session.live.view.behaviors["Walker"].num_episodes == before + 100
 
 
@@ -93,7 +84,7 @@ def test_commands_and_hints_reach_the_run_and_outcomes_come_back(tmp_path: Path)
             command = SetHyperparameter("Walker", "beta", 0.1)
             for message in (YieldToScreen(0.1), Attend(True), Pause(), command):
                 session.send(message)
-            until(lambda: session.live.outcome(command.id) is not None)
+            wait_until(lambda: session.live.outcome(command.id) is not None)
             outcome = session.live.outcome(command.id)
             assert outcome is not None
             assert outcome.ok
@@ -101,7 +92,7 @@ def test_commands_and_hints_reach_the_run_and_outcomes_come_back(tmp_path: Path)
             assert run.session.hints[0] == YieldToScreen(0.1)
             assert isinstance(run.session.hints[1], Attend)
             assert run.session.hints[1].who
-        until(lambda: len(run.session.hints) == 3)  # a screen that leaves no longer attends
+        wait_until(lambda: len(run.session.hints) == 3)  # a screen that leaves no longer attends
         assert run.session.hints[2] == Attend(False, run.session.hints[1].who)
 
 
@@ -141,7 +132,7 @@ def test_many_see_the_same(tmp_path: Path) -> None:
         with attached(run.path) as one, attached(run.path) as two:
             one.send(SaveCheckpoint("Walker"))
             for session in (one, two):
-                until(lambda session=session: is_equal(session, run) and bool(session.live.view.commands))
+                wait_until(lambda session=session: is_equal(session, run) and bool(session.live.view.commands))
 
 
 def test_reader_that_is_behind_gets_the_view_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,11 +142,11 @@ def test_reader_that_is_behind_gets_the_view_again(tmp_path: Path, monkeypatch: 
         session = RemoteSession(run.path)  # and does not read
         for step in range(200_000, 300_000, 10):
             run.publish(ProgressReported("Walker", step, step, 900.0, step // 100))
-        until(lambda: run.server._mail.num_waiting == 0)
+        wait_until(lambda: run.server._mail.num_waiting == 0)
         view = session.live.view
         thread = threading.Thread(target=session.main)
         thread.start()
-        until(lambda: is_equal(session, run))
+        wait_until(lambda: is_equal(session, run))
         session.close()
         thread.join(DEADLINE_SECONDS)
         assert session.live.view is not view
@@ -196,7 +187,9 @@ def test_earlier_events_of_a_resumed_run_are_in_the_view(tmp_path: Path) -> None
         attach_soon(run)
         run.publish(ProgressReported("Walker", 300_000, 300_000, 900.0, 100))
         with attached(run.path) as session:
-            until(lambda: session.live.fold() is not None and session.live.view.behaviors["Walker"].step == 300_000)
+            wait_until(
+                lambda: session.live.fold() is not None and session.live.view.behaviors["Walker"].step == 300_000
+            )
             assert session.live.view.behaviors["Walker"].num_episodes == story.view().behaviors["Walker"].num_episodes
 
 
@@ -278,7 +271,7 @@ def test_without_a_private_folder_it_trains_and_says_why_there_is_no_attaching(
     else:
         monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / ("x" * 120)))
     with served(tmp_path / "results") as run:
-        until(lambda: bool(run.logged))
+        wait_until(lambda: bool(run.logged))
         assert run.logged[0].startswith("no attaching to this run: ")
         run.publish(RunStateChanged("finished", "", 0))
         run.thread.join(DEADLINE_SECONDS)

@@ -23,10 +23,9 @@ from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.quota import RestartQuota
 from rl_tui.engine.sampling.pools.reports import Awaiting, Note, Report, Restarted, Restarting
 from rl_tui.engine.specs import Ending, Trajectories
-from tests.deadline import DEADLINE_SECONDS
+from tests.deadline import DEADLINE_SECONDS, wait_until
 from tests.fakes import RandomPolicy
 from tests.sampling.driving import descriptors, receive_all, send_all, survivors
-from tests.sampling.unity.playing import wait_until
 
 UNLIMITED = partial(RestartQuota, -1, -1, 60.0)
 

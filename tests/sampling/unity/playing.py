@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,14 +63,6 @@ def play(environment: UnityEnvironment, num_steps: int) -> list[Mapping[str, Ste
     for _ in range(num_steps):
         answers.append(environment.step(zeros(environment.specs, answers[-1])))
     return answers
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Return once it is so; fails after the deadline."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def players_of(folder: Path) -> list[int]:

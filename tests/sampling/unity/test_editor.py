@@ -15,8 +15,8 @@ from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity import ports
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
 from rl_tui.engine.sampling.failures import InstanceStopped
-from tests.deadline import DEADLINE_SECONDS
-from tests.sampling.unity.playing import BALL, play, playing, unity_settings, wait_until, zeros
+from tests.deadline import DEADLINE_SECONDS, wait_until
+from tests.sampling.unity.playing import BALL, play, playing, unity_settings, zeros
 from tests.unity_player.connection import EXCHANGE
 from tests.unity_player.executable import make_player
 from tests.unity_player.log import notes

@@ -19,8 +19,8 @@ from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
 from rl_tui.engine.sampling.parameters import COPY_STRIDE, Parameters, ParameterValues
 from rl_tui.engine.specs import Actions
-from tests.deadline import DEADLINE_SECONDS
-from tests.sampling.unity.playing import BALL, play, players_of, playing, unity_settings, wait_until, zeros
+from tests.deadline import DEADLINE_SECONDS, wait_until
+from tests.sampling.unity.playing import BALL, play, players_of, playing, unity_settings, zeros
 from tests.unity_player.executable import ROOT, make_player
 from tests.unity_player.log import notes
 

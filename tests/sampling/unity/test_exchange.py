@@ -9,8 +9,8 @@ import pytest
 
 from rl_tui.engine.sampling.environments.unity import ports
 from rl_tui.engine.sampling.environments.unity.exchange import Exchange, Gone
-from tests.deadline import DEADLINE_SECONDS
-from tests.sampling.unity.playing import free_port, wait_until
+from tests.deadline import DEADLINE_SECONDS, wait_until
+from tests.sampling.unity.playing import free_port
 from tests.unity_player.connection import EXCHANGE
 
 

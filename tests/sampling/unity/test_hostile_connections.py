@@ -18,7 +18,8 @@ from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as mess
 from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
 from rl_tui.engine.sampling.failures import InstanceStopped
 from rl_tui.engine.specs import Steps
-from tests.sampling.unity.playing import BALL, play, wait_until, zeros
+from tests.deadline import wait_until
+from tests.sampling.unity.playing import BALL, play, zeros
 from tests.sampling.unity.test_editor import press_play
 from tests.unity_player.connection import EXCHANGE
 
