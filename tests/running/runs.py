@@ -215,8 +215,8 @@ def threads_left(others: set[threading.Thread], seconds: float = 5.0) -> list[st
 
 
 def ending(run: LiveRun) -> RunStateChanged:
-    """The last state of the run, which is its last event of all."""
-    last = run.events[-1]
+    """The last state of the run, after which only commands that came too late are asked and refused."""
+    last = next(event for event in reversed(run.events) if not isinstance(event, (CommandAsked, CommandFinished)))
     assert isinstance(last, RunStateChanged), run.recent_events()
     return last
 
