@@ -20,7 +20,7 @@ from textual.widgets import Input
 
 from rl_tui.engine.process.hangups import ENDING, Hangups
 from rl_tui.engine.process.vital_signs import SIGNS
-from rl_tui.engine.session.messages import Command, Envelope, SaveCheckpoint, Stop, YieldToScreen
+from rl_tui.engine.session.messages import Attend, Command, Envelope, SaveCheckpoint, Stop, TakeControl, YieldToScreen
 from rl_tui.engine.session.session import Session
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.glyphs import ASCII
@@ -87,6 +87,9 @@ class TrainerApp(TerminalApp[ExitReason]):
         is_made_up: bool = False,
         detaches: bool = False,
         hangups: Hangups = ENDING,
+        why_not_leave: str = "",
+        screen_name: str = "",
+        said: str = "",
     ) -> None:
         """The session's view may have behaviors already, which are shown at once.
 
@@ -96,8 +99,8 @@ class TrainerApp(TerminalApp[ExitReason]):
         forbids: see Context. opened: the screen to begin with, "" for the overview.
         notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: ring
         when something fails or the run ends. title: show progress and state in the title of the terminal's window.
-        preferences: None to save none. is_made_up, detaches: see Context. hangups: what a
-        SIGHUP means.
+        preferences: None to save none. is_made_up, detaches, why_not_leave: see Context. hangups: what a
+        SIGHUP means. screen_name: see Controls. said: the first words to the user.
         """
         super().__init__(
             ascii=ascii,
@@ -114,7 +117,7 @@ class TrainerApp(TerminalApp[ExitReason]):
             live=session.live,
             state=state,
             status=self.status,
-            controls=Controls(session.live, state, self.status, self.send, refuses),
+            controls=Controls(session.live, state, self.status, self.send, refuses, screen_name),
             keymap=keymap,
             redraw=self.redraw,
             freeze=self.freeze,
@@ -131,8 +134,10 @@ class TrainerApp(TerminalApp[ExitReason]):
             player=player,
             forbids=forbids,
             exit_for=self.exit_for,
+            take_control=self.take_control,
             is_made_up=is_made_up,
             detaches=detaches,
+            why_not_leave=why_not_leave,
         )
         self.exit_policy = ExitPolicy(self, session, self.context, clock, hangups)
         self.overview = OverviewScreen(self.context)
@@ -155,7 +160,9 @@ class TrainerApp(TerminalApp[ExitReason]):
         self._runs_order = replace(state.runs)
         self._preferences, self._saved_view = preferences, SavedView(preferences, session.live, state)
         self._first_keys = FirstKeys(preferences, keymap)
-        self._opened = opened
+        self._opened, self._said = opened, said
+        self._attends_to: object = None  # the start of the run that has heard of this screen
+        self._controller = ""  # the other one, of which the user knows
         self._has_title = title
 
     @property
@@ -234,6 +241,8 @@ class TrainerApp(TerminalApp[ExitReason]):
         self.set_interval(self._pace.usual, self._beat)
         self._follow_up = self.set_interval(PICTURE_SECONDS, self._beat, pause=True)
         self.call_after_refresh(self.tick)
+        if self._said:
+            self.announce(self._said)
         if self._opened:
             self.call_after_refresh(self.overview.action_open_screen, self._opened)
         if self._on_shown is not None:
@@ -329,9 +338,33 @@ class TrainerApp(TerminalApp[ExitReason]):
             self._alerts.add(envelope.event)
         if self._on_folded is not None:
             self._on_folded()
+        self._attend()
         if self.context.player is None:  # a recording's commands are no news
             self.status.update(self.view)
         return self._states() != self._drawn_states
+
+    def _attend(self) -> None:
+        """The run knows that this screen shows it, and the user which screen controls it."""
+        controls, run = self.context.controls, self.view.run
+        if not controls.screen or self._history is not None:
+            return
+        if run is not self._attends_to and not controls.never:
+            self._attends_to = run
+            self._session.send(Attend(True, controls.screen))
+        if self._controller != controls.other:
+            self._controller = controls.other
+            key = self.context.keymap.of_id("take-control").shown
+            has_lost = f"{self._controller} controls the run; {key} takes over"
+            self.announce(has_lost if self._controller else "this screen controls the run")
+
+    def take_control(self) -> None:
+        """From now on this screen controls the run."""
+        self._session.send(TakeControl(self.context.controls.screen))
+
+    def announce(self, text: str) -> None:
+        """Show it, and keep it in the log of this screen."""
+        self.view.add_log(self._clock(), "info", "SCREEN", "", text)
+        self.status.say(text, "text")
 
     def _states(self) -> object:
         latest = self.status.latest
@@ -382,6 +415,7 @@ class TrainerApp(TerminalApp[ExitReason]):
             has_color=not self.no_color,
             colors=self._colors,
             refuses=self.context.controls.refuses,
+            controller=self.context.controls.other,
             notes=(*self._notes(), *self._pace.notes(time.monotonic())),
             is_new=self._first_keys.are_shown,
             can_watch=self._can_watch(),
@@ -409,8 +443,7 @@ class TrainerApp(TerminalApp[ExitReason]):
 
     def _on_signal(self, number: int) -> None:
         if number == IGNORED:
-            self.view.add_log(self._clock(), "info", "SCREEN", "", IGNORED_NOTE)
-            self.status.say(IGNORED_NOTE, "text")
+            self.announce(IGNORED_NOTE)
         else:
             self.obey(SaveCheckpoint() if number == SAVING else Stop("checkpoint", 128 + number))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,14 +105,23 @@ def run_command(words: Sequence[str], *, is_program: bool = False) -> int:
     if first[:1] != "-" and (closest(first, COMMANDS) or (rest and rest[0][:1] != "-")):
         find_config(first)  # a misspelled command, before its arguments are refused as a training's
     arguments = parse_train_arguments(words)
-    if is_program and not arguments.is_dry_run and is_watchable():
-        hangups = Hangups(outlives=not arguments.stops_on_hangup)
-        return run_watched(lambda: train(arguments), hangups)
-    return train(arguments)
+    is_watched = is_program and not arguments.is_dry_run and is_watchable()
+
+    def hangups() -> Hangups:  # of the terminal of the process that asks
+        return Hangups(outlives=not arguments.stops_on_hangup)
+
+    if arguments.is_detached and not arguments.is_dry_run:
+        if not is_watched:
+            raise ConfigError("--detach: not possible within another program, a debugger or a profiler")
+        from rl_tui.tui.command_line.detach import start_detached
+
+        return start_detached(lambda start: run_watched(lambda: train(arguments, start.report), hangups(), start.close))
+    return run_watched(lambda: train(arguments), hangups()) if is_watched else train(arguments)
 
 
-def train(arguments: TrainArguments) -> int:
-    """Run a training until its end; returns its exit code. Raises RlTuiError if it cannot start."""
+def train(arguments: TrainArguments, on_training: Callable[[str], object] | None = None) -> int:
+    """Run a training until its end; returns its exit code. Raises RlTuiError if it cannot start. on_training: called
+    with its folder once it trains; what it prints from then on is not read."""
     for warning in arguments.warnings:
         write_stderr(warning)
     choice = choose_settings(arguments)  # of a file, before anything heavy is imported
@@ -134,7 +143,7 @@ def train(arguments: TrainArguments) -> int:
         write_stderr(f"no screen: {reason}")
     with imports_that_stay():
         from rl_tui.tui.command_line.train_headless import train_headless
-    return train_headless(config, arguments)
+    return train_headless(config, arguments, on_training)
 
 
 def require_folder(arguments: TrainArguments, choice: Choice) -> None:

@@ -8,11 +8,12 @@ import logging
 import math
 import os
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import get_args
+from typing import Self, get_args
 
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import CommandError, RlTuiError
@@ -35,6 +36,7 @@ from rl_tui.engine.session.messages import (
     SetLesson,
     Stop,
 )
+from rl_tui.engine.session.session import Session
 from rl_tui.engine.session.view import RunView
 
 POLL_SECONDS = 0.25  # between looks at what has happened: more often would slow learning down
@@ -80,24 +82,17 @@ def _require_command(command: object) -> None:
             raise CommandError(f"{name}: must be text, got {value!r}")
 
 
-class RunHandle:
-    """A run in threads of this process. Any thread may call its methods; one at a time iterates over `events`.
-
-    As a context manager it stops the run, with everything saved, and waits for its end. A program that ends while the
-    run trains does the same.
+class RunHandle(ABC):
+    """A run that trains in threads of this process, or in another one. Any thread may call its methods; one at a time
+    iterates over `events`.
     """
 
-    def __init__(self, config: RunConfig, hooks: Hooks = NO_HOOKS, stop_on: StopOn | None = None):
-        """The run starts at once. stop_on: with which the hooks were made."""
-        self._stop_on = stop_on
-        bus = EventBus()
-        self._launch = Launch(bus)
-        self._live = self._launch.live
-        self._mail = self._launch.subscribe()
+    def __init__(self, session: Session) -> None:
+        """Sees every event from now on."""
+        self._session = session
+        self._live = session.live
+        self._mail = session.subscribe()
         self._unread: deque[Envelope] = deque()
-        atexit.register(self._end_with_program)
-        self._launch.start(config, hooks)
-        spawn("view", self._follow, bus, lambda _: None)
 
     def __repr__(self) -> str:
         with self._live.reading() as view:
@@ -105,28 +100,23 @@ class RunHandle:
             steps = "".join(f", {each.name} at step {each.step:,}" for each in view.behaviors.values())
             return f"<run{name}: {view.state}{steps}>"
 
-    def __enter__(self) -> RunHandle:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self.is_over:
-            self.stop()
-        self.wait()
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """What happens at the end of a `with` block. A run of this process is stopped with everything saved, and has
+        ended then; one of another process is left, and trains on."""
 
     @property
+    @abstractmethod
     def path(self) -> Path:
         """The run's folder; waits until the run has it. Raises the run's error where it could not start."""
-        while True:
-            is_over = self._launch.wait(FOLDER_SECONDS)
-            if self._launch.error is not None:
-                raise self.error or self._launch.error
-            with self._live.reading() as view:
-                if view.run is not None:
-                    return Path(view.run.path)
-            if is_over:
-                raise self.error or RlTuiError("the run ended before it had a folder")
 
     @property
     def view(self) -> RunView:
@@ -141,30 +131,22 @@ class RunHandle:
     @property
     def is_over(self) -> bool:
         """Whether the run has ended, well or badly."""
-        return self._launch.wait(0)
+        return self._session.wait(0)
 
     @property
+    @abstractmethod
     def exit_code(self) -> int | None:
         """What the command line would end with; None while the run goes on."""
-        return self._launch.exit_code if self.is_over else None
 
     @property
+    @abstractmethod
     def error(self) -> RlTuiError | None:
         """Why the run could not start, or what ended it early; None while it goes on, and where nothing did."""
-        failure = self._launch.failure
-        if failure is None or isinstance(failure, RlTuiError):
-            return failure
-        error = RlTuiError(f"an internal error ended the run: {type(failure).__name__}: {failure}")
-        error.__cause__ = failure
-        return error
 
     @property
+    @abstractmethod
     def stopped_by(self) -> Exception | None:
         """What a hook has raised, of the classes in `stop_on`, and so has ended the run; None where none has."""
-        raised = None if self._stop_on is None or not self.is_over else self._stop_on.raised
-        if raised is not None:
-            forget_locals(raised)
-        return raised
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether the run is over, waiting at most so many seconds for it; None: until it is.
@@ -172,7 +154,7 @@ class RunHandle:
         An interrupt (Ctrl-C, or the stop button of a notebook) ends the waiting, not the run.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
-        while not self._launch.wait(min(POLL_SECONDS, max(0.0, deadline - time.monotonic()))):
+        while not self._session.wait(min(POLL_SECONDS, max(0.0, deadline - time.monotonic()))):
             if time.monotonic() >= deadline:
                 return False
         return True
@@ -190,12 +172,12 @@ class RunHandle:
                 yield self._unread.popleft()
             if is_over or not wait:
                 return
-            is_over = self._launch.wait(POLL_SECONDS)
+            is_over = self._session.wait(POLL_SECONDS)
 
     def send(self, command: Command) -> SentCommand:
         """Send a command of `rl_tui.messages` and return at once. Raises CommandError for what is none."""
         _require_command(command)
-        self._launch.send(command)
+        self._session.send(command)
         return SentCommand(command, self._live)
 
     def pause(self, behavior: str | None = None) -> SentCommand:
@@ -233,6 +215,65 @@ class RunHandle:
     def stop(self, *, now: bool = False) -> SentCommand:
         """End the run with everything saved. now: without saving what came after the last checkpoints."""
         return self.send(Stop("now" if now else "checkpoint"))
+
+
+class StartedRun(RunHandle):
+    """A run in threads of this process. A program that ends while it trains stops it, with everything saved."""
+
+    def __init__(self, config: RunConfig, hooks: Hooks = NO_HOOKS, stop_on: StopOn | None = None, *, attachable: bool):
+        """The run starts at once. stop_on: with which the hooks were made. attachable: whether other processes of this
+        user may show and control it."""
+        self._stop_on = stop_on
+        bus = EventBus()
+        self._launch = Launch(bus)
+        super().__init__(self._launch)
+        atexit.register(self._end_with_program)
+        if attachable:
+            self._launch.let_attach(LiveView(self._launch.subscribe()))  # with the run's past, which `view` has not
+        self._launch.start(config, hooks)
+        spawn("view", self._follow, bus, lambda _: None)
+
+    def close(self) -> None:
+        """Stop it with everything saved, and wait for its end."""
+        if not self.is_over:
+            self.stop()
+        self.wait()
+
+    @property
+    def path(self) -> Path:
+        """The run's folder; waits until the run has it. Raises the run's error where it could not start."""
+        while True:
+            is_over = self._launch.wait(FOLDER_SECONDS)
+            if self._launch.error is not None:
+                raise self.error or self._launch.error
+            with self._live.reading() as view:
+                if view.run is not None:
+                    return Path(view.run.path)
+            if is_over:
+                raise self.error or RlTuiError("the run ended before it had a folder")
+
+    @property
+    def exit_code(self) -> int | None:
+        """What the command line would end with; None while the run goes on."""
+        return self._launch.exit_code if self.is_over else None
+
+    @property
+    def error(self) -> RlTuiError | None:
+        """Why the run could not start, or what ended it early; None while it goes on, and where nothing did."""
+        failure = self._launch.failure
+        if failure is None or isinstance(failure, RlTuiError):
+            return failure
+        error = RlTuiError(f"an internal error ended the run: {type(failure).__name__}: {failure}")
+        error.__cause__ = failure
+        return error
+
+    @property
+    def stopped_by(self) -> Exception | None:
+        """What a hook has raised, of the classes in `stop_on`, and so has ended the run; None where none has."""
+        raised = None if self._stop_on is None or not self.is_over else self._stop_on.raised
+        if raised is not None:
+            forget_locals(raised)
+        return raised
 
     def _follow(self) -> None:
         """The main of the thread `view`."""

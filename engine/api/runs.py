@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Unpack
 
 from rl_tui.engine.api.progress import Progress, progress_of
-from rl_tui.engine.api.run_handle import POLL_SECONDS, RunHandle
+from rl_tui.engine.api.run_handle import POLL_SECONDS, RunHandle, StartedRun
 from rl_tui.engine.api.run_keywords import RunKeywords, argument_of, runnable_config
 from rl_tui.engine.api.settings import SettingsLike
 from rl_tui.engine.config.naming import naming
@@ -44,6 +44,7 @@ def start(
     on_train_step: TrainStepHook | None = None,
     every: Mapping[int, MilestoneHook] | None = None,
     stop_on: StopKinds = (),
+    attachable: bool = True,
     **keywords: Unpack[RunKeywords],
 ) -> RunHandle:
     """Start a run and return at once; it trains in threads of this process.
@@ -51,8 +52,10 @@ def start(
     settings: the path of a file, the name of a preset, the content of a file as a mapping, or a RunConfig.
     on_train_step: called after each gradient step. every: called at multiples of so many steps of a behavior. Both are
     called in the thread that learns, which waits for them; one that raises ends the run with everything saved. With a
-    StopIteration, or one of the classes in stop_on, it ends well; the latter is `stopped_by`. Raises RlTuiError where
-    the configuration is wrong or the run's folder cannot be used; what goes wrong later is the handle's `error`.
+    StopIteration, or one of the classes in stop_on, it ends well; the latter is `stopped_by`. attachable: whether
+    `rl-tui attach`, `rl-tui ctl` and `rl_tui.attach` of the same user can show and control it meanwhile. Raises
+    RlTuiError where the configuration is wrong or the run's folder cannot be used; what goes wrong later is the
+    handle's `error`.
     """
     if every is not None and not isinstance(every, Mapping):
         raise ConfigError(f"every: must be a mapping from intervals in steps to functions, got {every!r}")
@@ -62,7 +65,7 @@ def start(
     with naming(argument_of):
         config = runnable_config(settings, keywords)
         require_startable(config)
-        return RunHandle(config, hooks, ending)
+        return StartedRun(config, hooks, ending, attachable=attachable)
 
 
 def train(
@@ -72,6 +75,7 @@ def train(
     on_train_step: TrainStepHook | None = None,
     every: Mapping[int, MilestoneHook] | None = None,
     stop_on: StopKinds = (),
+    attachable: bool = True,
     **keywords: Unpack[RunKeywords],
 ) -> RunResult:
     """Train to the end, and show how it goes: a table in a terminal and in a notebook, else the lines of --no-ui.
@@ -83,7 +87,9 @@ def train(
     raised once.
     """
     with (
-        start(settings, on_train_step=on_train_step, every=every, stop_on=stop_on, **keywords) as run,
+        start(
+            settings, on_train_step=on_train_step, every=every, stop_on=stop_on, attachable=attachable, **keywords
+        ) as run,
         progress_of(run, quiet) as progress,
     ):
         try:

@@ -37,5 +37,9 @@ class Hangups:
             self._lost_at = now
         return now - self._lost_at < SAME_SECONDS
 
+    def leave(self) -> None:
+        """The process has no terminal any more: every SIGHUP is meant for it."""
+        self._outlives = False
+
 
 ENDING = Hangups(outlives=False)  # every SIGHUP ends the process

@@ -9,10 +9,11 @@ import json
 import math
 import mmap
 import os
+import signal
 import struct
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 PAIR_SECONDS = 5.0  # between the two arrivals of one signal, on a busy machine
@@ -22,7 +23,7 @@ Thread = Literal["main", "writers"]
 
 _PHASES: tuple[Phase, ...] = ("starting", "training", "saving", "over", "playing")
 _CALLS = ("", "start", "reset", "step", "set_parameters", "close", "render")
-_PHASE, _EXIT_CODE, _SCREEN = 0, 1, 2
+_PHASE, _EXIT_CODE, _SCREEN, _LEFT = 0, 1, 2, 3
 _BEATS: dict[Thread, int] = {"main": 8, "writers": 16}
 _SECONDS, _FORWARDED = 24, 64  # of _FORWARDED a byte for each signal
 _LOG, _LOG_BYTES = 256, 4096 - 256
@@ -73,6 +74,19 @@ class VitalSigns:
     @has_screen.setter
     def has_screen(self, is_on: bool) -> None:
         self.memory[_SCREEN] = is_on
+
+    @property
+    def has_left(self) -> bool:
+        """Whether this process goes on without the one that was started."""
+        return bool(self.memory[_LEFT])
+
+    def leave(self, sign: Callable[[], object]) -> None:
+        """The process that was started ends, and leaves another one to watch this one. sign: called before that, once
+        `process_id` is that of this process. Raises OSError."""
+        watcher, self.watcher = self.watcher, 0
+        sign()
+        self.memory[_LEFT] = True
+        os.kill(watcher, signal.SIGCHLD)  # it looks
 
     def beat(self, thread: Thread) -> None:
         """That thread runs, and so does the interpreter. "main" is the one that handles signals, where it is in no call

@@ -28,11 +28,12 @@ class RunGreeting:
 
 @dataclass(frozen=True, slots=True)
 class ClientGreeting:
-    """Of a screen or a command."""
+    """Of a screen or a command. name: of the screen, "" for its process."""
 
     version: str
     wants: Wanted
     pid: int
+    name: str = ""
 
 
 def greeting_of_run(run_id: str, path: str) -> str:
@@ -40,9 +41,9 @@ def greeting_of_run(run_id: str, path: str) -> str:
     return _line("run", RunGreeting(VERSION, run_id, path, process_id()))
 
 
-def greeting_of_client(wants: Wanted) -> str:
+def greeting_of_client(wants: Wanted, name: str = "") -> str:
     """The line of this process."""
-    return _line("client", ClientGreeting(VERSION, wants, os.getpid()))
+    return _line("client", ClientGreeting(VERSION, wants, os.getpid(), name))
 
 
 def read_run(line: str) -> RunGreeting:

@@ -16,12 +16,11 @@ from itertools import takewhile
 from pathlib import Path
 
 from rl_tui.engine.errors import AttachError, RlTuiError
-from rl_tui.engine.process.vital_signs import process_id
 from rl_tui.engine.remote.greeting import Wanted, greeting_of_run, read_client
 from rl_tui.engine.remote.lines import LineReader, lines_of
-from rl_tui.engine.remote.sockets import listen, peer_of, socket_path
-from rl_tui.engine.session.behavior_view import EVALUATION, RETURN
+from rl_tui.engine.remote.sockets import Listener, peer_of
 from rl_tui.engine.session.codec import SCHEMA_VERSION, decode_command, encode
+from rl_tui.engine.session.live_view import LiveView
 from rl_tui.engine.session.messages import (
     Attend,
     CommandAsked,
@@ -29,16 +28,18 @@ from rl_tui.engine.session.messages import (
     Envelope,
     RunStarted,
     RunStateChanged,
+    TakeControl,
 )
 from rl_tui.engine.session.reading import read_past
 from rl_tui.engine.session.session import Session
-from rl_tui.engine.session.snapshot import Curve, Snapshot
+from rl_tui.engine.session.snapshot import DRAWN_FIRST, Curve, Snapshot
 from rl_tui.engine.session.states import ENDS
 from rl_tui.engine.session.view import RunView
 
 FOLD_SECONDS = 0.5  # between looks for events; more often would slow learning down
 BEAT_SECONDS = 0.1  # the same with clients
 MOST_CLIENTS = 32
+MOST_NAME = 80  # characters
 QUEUE_BYTES = 8 << 20  # of events that a client has not read; one that is further behind gets a new snapshot
 GREETING_SECONDS = 10.0  # in which a client says what it wants
 LAST_SECONDS = 2.0  # in which clients read how the run has ended
@@ -47,11 +48,13 @@ OUTCOMES = (CommandAsked, CommandFinished, RunStateChanged)
 
 
 class Client:
-    """One connection. Used by the server's thread. wanted: None before its greeting. attends: a user watches there."""
+    """One connection. Used by the server's thread. wanted: None before its greeting. name: as a screen. attends: it
+    shows the run to a user."""
 
     def __init__(self, connection: socket.socket, greeting: str) -> None:
         self.connection, self.number = connection, connection.fileno()
         self.wanted: Wanted | None = None
+        self.name = ""
         self.attends = False
         self.came_at = time.monotonic()
         self._reader = LineReader()
@@ -139,20 +142,22 @@ def whole(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _rank(curve: Curve) -> int:
-    first = (RETURN, EVALUATION)
-    return first.index(curve[1]) if curve[1] in first else len(first)
+    return DRAWN_FIRST.index(curve[1]) if curve[1] in DRAWN_FIRST else len(DRAWN_FIRST)
 
 
 class SessionServer:
     """`main` runs in the thread `attach`. Owns the socket of the run, and what its clients have not read.
 
-    past: what the run's log has from before this process, for a run without a screen: its view is folded by this
-    thread alone. Training never waits for a client.
+    live: the view that this thread is to fold, from before the first event on, with what `past` has of the run from
+    before this process; None where a screen folds the session's. Training never waits for a client.
     """
 
-    def __init__(self, session: Session, past: Callable[[RunStarted], Iterator[Envelope]] | None = None) -> None:
+    def __init__(
+        self, session: Session, past: Callable[[RunStarted], Iterator[Envelope]], live: LiveView | None = None
+    ) -> None:
         self._session, self._past = session, past
-        self._live = session.live  # from before the first event
+        self._live = live or session.live
+        self.folds = live is not None  # set it once no screen folds the session's view any more
         self._mail = session.subscribe()
         self._clients: dict[int, Client] = {}  # by descriptor
         self._selector = selectors.DefaultSelector()
@@ -160,8 +165,14 @@ class SessionServer:
         self._woken.setblocking(False)
         self._wake.setblocking(False)
         self._selector.register(self._woken, selectors.EVENT_READ)
-        self._greeting = ""
+        self._started: RunStarted | None = None
+        self._listener: Listener | None = None
         self._is_closed = False
+
+    @property
+    def has_output(self) -> bool:
+        """Whether any client has something left to read."""
+        return any(client.has_output for client in self._clients.values())
 
     def close(self) -> None:
         """End soon. Any thread."""
@@ -171,33 +182,42 @@ class SessionServer:
     def main(self, log: Callable[[str], None]) -> None:
         """Serve from the start of the run until its end. log: called with a warning for the user."""
         self._mail.on_news = self._notify
-        path: Path | None = None
         try:
-            started = self._await_start()
-            if started is None:
+            self._started = self._await_start()
+            if self._started is None:
                 return
-            self._greeting = greeting_of_run(started.run_id, started.path)
             try:
-                path = socket_path(Path(started.path), process_id())
-                self._selector.register(listener := listen(path), selectors.EVENT_READ)
+                self._listen()
             except AttachError as error:
                 log(f"no attaching to this run: {error}")
-                listener = None
-            if self._past is not None and started.resumed and (problem := self._read_past(started)):
+            if self.folds and self._started.resumed and (problem := self._read_past()):
                 log(problem)
-            with listener or contextlib.nullcontext():
-                self._serve(listener)
+            self._serve()
         finally:
-            self._mail.on_news = None
-            self._mail.close()
-            for client in list(self._clients.values()):
-                self._drop(client)
-            self._selector.close()
-            self._woken.close()
-            self._wake.close()
-            if path is not None:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+            self.release()
+
+    def release(self) -> None:
+        """Every connection is closed, and nothing is served any more."""
+        self._mail.on_news = None
+        self._mail.close()
+        for client in list(self._clients.values()):
+            self._drop(client)
+        self._selector.close()
+        self._woken.close()
+        self._wake.close()
+        if self._listener is not None:
+            self._listener.close()
+
+    def _listen(self) -> None:
+        """The socket is at its place. Raises AttachError."""
+        if self._listener is not None:
+            self._selector.unregister(self._listener.socket)
+            self._listener.close()
+            self._listener = None
+        assert self._started is not None
+        run = Path(self._started.path)
+        self._listener = Listener(run)
+        self._selector.register(self._listener.socket, selectors.EVENT_READ)
 
     def _notify(self) -> None:
         """Any thread: there is something to do."""
@@ -217,48 +237,61 @@ class SessionServer:
                 return None
         return None
 
-    def _read_past(self, started: RunStarted) -> str:
+    def _read_past(self) -> str:
         """The view has what the run has reported before; why not all of it, "" if it has."""
-        assert self._past is not None
+        assert self._started is not None
         view, problem = RunView(), ""
         try:
-            read_past(view, takewhile(lambda _: not self._is_closed, self._past(started)))
+            read_past(view, takewhile(lambda _: not self._is_closed, self._past(self._started)))
         except (RlTuiError, OSError) as error:
             problem = f"not all earlier events of the run could be read: {error}"
         self._live.show(view)
         return problem
 
-    def _serve(self, listener: socket.socket | None) -> None:
+    def _serve(self) -> None:
         """Until the run is over, and clients have read how it has ended."""
         ends_at = math.inf
         while time.monotonic() < ends_at:
-            for key, events in self._selector.select(BEAT_SECONDS if self._clients else FOLD_SECONDS):
-                if key.fileobj is self._woken:
-                    with contextlib.suppress(BlockingIOError):
-                        self._woken.recv(READ_BYTES)
-                elif isinstance(key.data, Client):
-                    self._attend_to(key.data, events)
-                elif listener is not None:
-                    self._accept(listener)
-            is_over = self._pass_on() or self._is_closed or self._session.wait(0.0)
-            if self._past is not None:
-                self._live.fold()
-            for client in list(self._clients.values()):
-                self._check(client)
-            if is_over:
+            is_over = self.step(BEAT_SECONDS if self._clients else FOLD_SECONDS)
+            if self._listener is None or not self._listener.is_at_its_place():
+                with contextlib.suppress(AttachError):  # it trains on
+                    self._listen()
+            if is_over or self._is_closed or self._session.wait(0.0):
                 ends_at = min(ends_at, time.monotonic() + LAST_SECONDS)
-                if not any(client.has_output for client in self._clients.values()):
+                if not self.has_output:
                     return
 
+    def step(self, seconds: float) -> bool:
+        """Read and write what can be, after waiting so many seconds at most; whether the run is over."""
+        for key, events in self._selector.select(seconds):
+            if key.fileobj is self._woken:
+                with contextlib.suppress(BlockingIOError):
+                    self._woken.recv(READ_BYTES)
+            elif isinstance(key.data, Client):
+                self._attend_to(key.data, events)
+            elif self._listener is not None:
+                self._accept(self._listener.socket)
+        is_over = self._pass_on()
+        if self.folds:
+            self._live.fold()
+        for client in list(self._clients.values()):
+            self._check(client)
+        return is_over
+
     def _accept(self, listener: socket.socket) -> None:
+        assert self._started is not None
         with contextlib.suppress(OSError):  # it has left already, or there are no descriptors
             connection, _ = listener.accept()
             if peer_of(connection) not in (os.getuid(), None) or len(self._clients) >= MOST_CLIENTS:
                 connection.close()
                 return
-            connection.setblocking(False)
-            client = self._clients[connection.fileno()] = Client(connection, self._greeting)
-            self._selector.register(connection, selectors.EVENT_READ, client)
+            self.admit(connection, greeting_of_run(self._started.run_id, self._started.path))
+
+    def admit(self, connection: socket.socket, greeting: str) -> None:
+        """Serve the client at the other end, which has nothing yet."""
+        connection.setblocking(False)
+        client = self._clients[connection.fileno()] = Client(connection, greeting)
+        self._selector.register(connection, selectors.EVENT_READ, client)
 
     def _attend_to(self, client: Client, events: int) -> None:
         """Take what it has sent, and write what it takes."""
@@ -274,14 +307,17 @@ class SessionServer:
     def _take(self, client: Client, message: str) -> None:
         """Raises AttachError, ValueError on what is no greeting or no command."""
         if client.wanted is None:
-            client.wanted = read_client(message).wants
+            greeting = read_client(message)
+            client.wanted = greeting.wants
+            client.name = (greeting.name or f"process {greeting.pid}")[:MOST_NAME]
             if client.wanted == "view":
                 self._begin(client)
             return
         sent = decode_command(message)
         if isinstance(sent, Attend):
-            sent = replace(sent, who=f"client {client.number}")
             client.attends = sent.is_attended
+        if isinstance(sent, Attend | TakeControl):
+            sent = replace(sent, screen=client.name)
         self._session.send(sent)
 
     def _begin(self, client: Client) -> None:
@@ -315,7 +351,7 @@ class SessionServer:
     def _drop(self, client: Client) -> None:
         """It has left, or has sent what is none of this protocol."""
         if client.attends:
-            self._session.send(Attend(False, who=f"client {client.number}"))
+            self._session.send(Attend(False, client.name))
         del self._clients[client.number]
         self._selector.unregister(client.connection)
         client.connection.close()

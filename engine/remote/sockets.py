@@ -7,18 +7,22 @@ client speaks to the socket that a dead process has left.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import socket
 import stat
 import struct
+import time
 from pathlib import Path
 
 from rl_tui.engine.errors import AttachError
+from rl_tui.engine.process.vital_signs import process_id
 from rl_tui.engine.storage.file_names import LOCK
 from rl_tui.engine.storage.ownership import writing_process
 
 FOLDER_VARIABLE = "RL_TUI_SOCKET_DIR"
+COMING_SECONDS = 2.0  # in which a run that has just begun, or has left its terminal, has a socket
 UNFINISHED = "+"  # behind the name of a socket that does not answer yet
 LONGEST_PATH = 107 if os.uname().sysname == "Linux" else 103  # bytes of sun_path, less its zero
 _LOCAL_PEERCRED, _SOL_LOCAL, _XUCRED_BYTES = 0x001, 0, 76  # of macOS, whose Python does not name them
@@ -42,7 +46,28 @@ def socket_path(run: Path, pid: int) -> Path:
     return path
 
 
-def listen(path: Path) -> socket.socket:
+class Listener:
+    """The socket of the run in that folder, which this process trains. Made again where it has vanished from its place,
+    and where the process has another id. socket: at present."""
+
+    def __init__(self, run: Path) -> None:
+        """Raises AttachError."""
+        self._run = run
+        self._path = socket_path(run, process_id())
+        self.socket = _listen(self._path)
+
+    def is_at_its_place(self) -> bool:
+        """Whether clients find it."""
+        return self._path.name.endswith(f"-{process_id()}") and os.path.lexists(self._path)
+
+    def close(self) -> None:
+        """Clients find it no more."""
+        self.socket.close()
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+
+
+def _listen(path: Path) -> socket.socket:
     """A socket there that accepts its user alone. Raises AttachError."""
     _make_private(path.parent)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -90,11 +115,8 @@ def _sweep(folder: Path) -> None:
             pass  # another user's, who cannot have made it
 
 
-def connect(run: Path, seconds: float) -> socket.socket:
-    """A connection to the process that trains in that folder. Raises AttachError where there is none.
-
-    seconds: how long a call on it may take.
-    """
+def connect(run: Path) -> socket.socket:
+    """A connection to the process that trains in that folder. Raises AttachError where there is none."""
     process = writing_process(run)
     if process is None:
         raise AttachError(f"{run}: no process trains it now")
@@ -104,15 +126,20 @@ def connect(run: Path, seconds: float) -> socket.socket:
     if match[2] != os.uname().nodename:
         raise AttachError(f"{run}: {process} trains it; from there: ssh {match[2]} -t rl-tui attach {run}")
     path = socket_path(run, int(match[1]))
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(seconds)
-    try:
-        _require_private(path)
-        connection.connect(os.fspath(path))
-    except OSError as error:
-        connection.close()
-        why = error.strerror or str(error)
-        raise AttachError(f"{run}: {process} trains it, but does not answer at {path} ({why})") from error
+    deadline = time.monotonic() + COMING_SECONDS
+    while True:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(COMING_SECONDS)
+        try:
+            _require_private(path)
+            connection.connect(os.fspath(path))
+            break
+        except OSError as error:
+            connection.close()
+            if not isinstance(error, FileNotFoundError) or time.monotonic() > deadline:
+                why = error.strerror or str(error)
+                raise AttachError(f"{run}: {process} trains it, but does not answer at {path} ({why})") from error
+        time.sleep(COMING_SECONDS / 100)
     if peer_of(connection) != os.getuid():
         connection.close()
         raise AttachError(f"{path}: another user answers there")

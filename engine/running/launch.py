@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import RlTuiError
@@ -14,6 +16,7 @@ from rl_tui.engine.process.tracebacks import forget_locals, name_and_text
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.threads import UiPriority, spawn
 from rl_tui.engine.running.watching.service import WatchService
+from rl_tui.engine.session.attendance import Attendance
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.command_desk import CommandDesk
 from rl_tui.engine.session.live_view import LiveView
@@ -25,11 +28,14 @@ from rl_tui.engine.session.messages import (
     RunStarted,
     RunStateChanged,
     Stop,
+    TakeControl,
     YieldToScreen,
 )
+from rl_tui.engine.storage.file_names import EVENTS
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
+    from rl_tui.engine.remote.server import SessionServer
     from rl_tui.engine.running.ranks.role import Role
 
 COMMANDS_WAITING = 100  # more keys than a user presses in a coordinator's tick
@@ -52,10 +58,11 @@ class Launch:
         self._desk = CommandDesk(bus)
         self._commands: queue.Queue[Command | None] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
         self._ui_priority = UiPriority()
-        self._attending: set[str] = set()  # screens
+        self._attendance = Attendance(bus)
         self._ended = threading.Event()
         self._coordinator: threading.Thread | None = None
         self._server: threading.Thread | None = None
+        self._served: SessionServer | None = None
         self.exit_code = 1  # of the process; valid once the run is over
 
     def start(self, config: RunConfig, hooks: Hooks = NO_HOOKS, role: Role | None = None) -> None:
@@ -63,12 +70,17 @@ class Launch:
         there are several."""
         self._coordinator = spawn("coordinator", lambda: self._main(config, hooks, role), self._bus, self._crashed)
 
-    def let_attach(self, past: Callable[[RunStarted], Iterator[Envelope]] | None = None) -> None:
-        """Others of this user may attach while it trains. Called before `start`. past: see SessionServer."""
+    def let_attach(self, live: LiveView | None = None) -> None:
+        """Others of this user may attach while it trains. Called before `start`. live: see SessionServer."""
         from rl_tui.engine.remote.server import SessionServer
 
-        server = SessionServer(self, past)
+        server = self._served = SessionServer(self, self._past, live)
         self._server = spawn("attach", lambda: server.main(self.log), self._bus, lambda _: None)
+
+    def lose_screen(self) -> None:
+        """No screen folds the view in this process any more: those that attach see it all the same."""
+        if self._served is not None:
+            self._served.folds = True
 
     def wait(self, timeout: float) -> bool:
         """Whether the run is over, waiting at most `timeout` seconds for it."""
@@ -88,13 +100,19 @@ class Launch:
     def send(self, message: Command | Hint) -> None:
         """Publish and queue a command; refused when the run is over or too many are waiting."""
         match message:
-            case Attend():
-                (self._attending.add if message.is_attended else self._attending.discard)(message.who)
-                self._ui_priority.is_attended = bool(self._attending)
+            case Attend() | TakeControl():
+                self._ui_priority.is_attended = self._attendance.take(message)
             case YieldToScreen():
                 self._ui_priority.request(message.seconds)
             case _ if self._desk.open(message):
                 self._queue(message)
+
+    def _past(self, started: RunStarted) -> Iterator[Envelope]:
+        """What the log of a resumed run has of its earlier processes."""
+        from rl_tui.engine.storage.event_log import read_events
+
+        events = read_events(Path(started.path, EVENTS))
+        return takewhile(lambda envelope: not self._bus.has_published(envelope), events)
 
     def _queue(self, command: Command) -> None:
         try:

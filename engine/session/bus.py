@@ -12,6 +12,7 @@ from rl_tui.engine.session.messages import (
     DELTAS,
     CommandAsked,
     CommandFinished,
+    ControllerChanged,
     Envelope,
     Event,
     LogEmitted,
@@ -19,7 +20,7 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
 )
 
-NEWS = (CommandAsked, CommandFinished, RunStateChanged)
+NEWS = (CommandAsked, CommandFinished, RunStateChanged, ControllerChanged)
 MAILBOX_SIZE = 10_000  # about ten minutes of a busy run; a reader further behind has died
 
 

@@ -581,6 +581,14 @@ class CommandFinished:
     message: Text
 
 
+@dataclass(frozen=True, slots=True)
+class ControllerChanged:
+    """Of the screens that show the run, `screen` controls it from now on, and it alone sends commands; "" once none is
+    left. Programs without a screen send theirs at any time."""
+
+    screen: Text
+
+
 Event: TypeAlias = (
     RunStarted
     | RunStateChanged
@@ -615,6 +623,7 @@ Event: TypeAlias = (
     | WorkerFailed
     | CommandAsked
     | CommandFinished
+    | ControllerChanged
 )
 
 # a newer one replaces an older one
@@ -732,11 +741,18 @@ Command: TypeAlias = (
 class Attend:
     """Whether a user watches the run: a behavior that diverged then waits to be rolled back instead of ending it.
 
-    who: which screen; "" for the one in the run's process.
+    screen: its name among those that show the run.
     """
 
     is_attended: bool
-    who: str = ""
+    screen: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeControl:
+    """That screen, which attends, is to control the run from now on."""
+
+    screen: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -746,4 +762,4 @@ class YieldToScreen:
     seconds: float
 
 
-Hint: TypeAlias = Attend | YieldToScreen  # from a screen; nothing answers it, and nothing keeps it
+Hint: TypeAlias = Attend | TakeControl | YieldToScreen  # from a screen; nothing answers it, and nothing keeps it

@@ -17,6 +17,7 @@ from rl_tui.engine.session.messages import (
     Command,
     CommandAsked,
     CommandFinished,
+    ControllerChanged,
     EnvironmentAwaits,
     EnvironmentFailed,
     EnvironmentRestarted,
@@ -155,6 +156,9 @@ def _of_user(event: Event) -> Sentence | None:
     match event:
         case CommandAsked(behavior=name):
             return Sentence("info", "", name or "", f"{COMMAND_WORDS.get(event.name, event.name)} requested")
+        case ControllerChanged(screen=screen):
+            text = f"{safe_text(screen)} controls the run" if screen else "no screen shows the run"
+            return Sentence("info", "SCREEN", "", text)
         case NoteAdded(behavior=name):
             return Sentence("info", "NOTE", name or "", event.text, opening=f"Note{f' on {name}' if name else ''}: ")
     return None

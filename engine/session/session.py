@@ -11,7 +11,7 @@ from rl_tui.engine.session.watching import Watching
 
 
 class Session(Protocol):
-    """A run in this process, or later behind a socket. Any thread."""
+    """A run in this process, or behind a socket. Any thread."""
 
     @property
     def live(self) -> LiveView:

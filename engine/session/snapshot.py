@@ -11,13 +11,14 @@ import json
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from rl_tui.engine.session.behavior_view import BehaviorView
+from rl_tui.engine.session.behavior_view import EVALUATION, RETURN, BehaviorView
 from rl_tui.engine.session.codec import SCHEMA_VERSION, parse
 from rl_tui.engine.session.history import HISTORY_POINTS, History
 from rl_tui.engine.session.plain import from_plain, to_plain
 from rl_tui.engine.session.view import RunView
 
 Curve: TypeAlias = tuple[str | None, str | None]  # behavior and tag, see above
+DRAWN_FIRST = (RETURN, EVALUATION)  # tags of curves that the first picture of a screen has
 
 
 class Snapshot:
@@ -52,8 +53,8 @@ class SnapshotReader:
         """Whether every curve has come."""
         return not self._missing
 
-    def add(self, line: str) -> None:
-        """The next curve."""
+    def add(self, line: str) -> Curve:
+        """The next curve, which is in its place; returns which one it is."""
         body = parse(line, "a curve")
         try:
             curve: Curve = from_plain(body["curve"], tuple[str | None, str | None])
@@ -65,6 +66,7 @@ class SnapshotReader:
         _require_whole(history)
         self._missing.discard(curve)
         _put(self.view, curve, history)
+        return curve
 
 
 def _curves(view: RunView) -> Iterator[tuple[Curve, History]]:

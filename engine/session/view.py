@@ -19,6 +19,7 @@ from rl_tui.engine.session.messages import (
     CheckpointSaved,
     CommandAsked,
     CommandFinished,
+    ControllerChanged,
     DevicesSampled,
     Envelope,
     EnvironmentAwaits,
@@ -106,6 +107,16 @@ class Failure:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a run was at some time. steps: of each behavior; num_saved, num_warnings: see RunView."""
+
+    time: float
+    steps: Mapping[str, int]
+    num_saved: int
+    num_warnings: int
+
+
 @dataclass(slots=True)
 class RunView:
     """The run as a screen shows it. Apply envelopes in order; nothing else changes it."""
@@ -126,6 +137,9 @@ class RunView:
     )  # percent, by "cpu", "gpu 0", "gpu 0 memory", ...
     warnings: dict[tuple[str, str], tuple[float, WarningRaised]] = field(default_factory=dict)  # by kind and behavior
     num_warnings: int = 0  # ever raised
+    num_saved: int = 0  # checkpoints, ever
+    controller: str = ""  # the screen that controls the run, "" where none shows it
+    unseen_since: Standing | None = None  # when the last screen left, or the run started; None while one shows it
     parameters: Mapping[str, ParameterStatus] = field(default_factory=dict)  # of the environment, by name
     notes: list[Note] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -139,6 +153,7 @@ class RunView:
         self.now = max(self.now, envelope.time)
         if envelope.epoch > self.position[0] > 0:
             self.commands.clear()  # no earlier process is left to carry them out
+            self.controller = ""
         self.position = envelope.epoch, envelope.number
         if self.started_at is None:
             self.started_at = envelope.time
@@ -225,6 +240,7 @@ def _run_started(view: RunView, event: RunStarted, time: float) -> None:
     view.warnings.clear()  # those of a process that was killed
     view.environments.clear()
     view.state, view.reason, view.exit_code = "starting", "", None  # a resumed run has not ended
+    view.unseen_since = Standing(time, {}, view.num_saved, view.num_warnings)
     for behavior in view.behaviors.values():
         behavior.has_started = False
 
@@ -352,7 +368,8 @@ def _time_split(_view: RunView, behavior: BehaviorView, event: TimeSplit, _: flo
     behavior.time_split = event
 
 
-def _saved(_view: RunView, behavior: BehaviorView, event: CheckpointSaved, time: float) -> None:
+def _saved(view: RunView, behavior: BehaviorView, event: CheckpointSaved, time: float) -> None:
+    view.num_saved += 1
     others = [(at, saved) for at, saved in behavior.checkpoints if saved.path != event.path]
     behavior.checkpoints = [*others, (time, event)]
 
@@ -429,6 +446,13 @@ def _finished(view: RunView, event: CommandFinished, time: float) -> None:
         view.newest_command = event.id
 
 
+def _controller(view: RunView, event: ControllerChanged, time: float) -> None:
+    view.controller, view.unseen_since = event.screen, None
+    if not event.screen:
+        steps = {name: behavior.step for name, behavior in view.behaviors.items()}
+        view.unseen_since = Standing(time, steps, view.num_saved, view.num_warnings)
+
+
 def _is_undone(view: RunView, command: CommandView) -> bool:
     """Whether a later one has undone it: a pause that had no effect yet has not failed."""
     same = [each for each in view.commands.values() if each.name in _PAUSES and each.behavior == command.behavior]
@@ -452,6 +476,7 @@ _RUN_FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
     WorkerFailed: _worker_failed,
     CommandAsked: _asked,
     CommandFinished: _finished,
+    ControllerChanged: _controller,
 }
 _BEHAVIOR_FOLDS: Mapping[type, Callable[[RunView, BehaviorView, Any, float], None]] = {
     BehaviorStarted: _behavior_started,

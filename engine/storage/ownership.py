@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rl_tui.engine.process.files import open_regular
+from rl_tui.engine.process.vital_signs import this_process
 from rl_tui.engine.storage.disk import UNFINISHED
 from rl_tui.engine.storage.file_names import (
     CHECKPOINTS,
@@ -107,6 +108,22 @@ def take_lock(descriptor: int, kind: int) -> bool:
             time.sleep(ENDING_SECONDS / 1000)
         else:
             return True
+
+
+def sign(descriptor: int) -> None:
+    """This process holds the lock of that descriptor. Raises OSError."""
+    name = f"{this_process()}\n".encode("ascii", "replace")
+    os.pwrite(descriptor, name.ljust(os.fstat(descriptor).st_size), 0)  # in one call: others may be reading it
+    os.ftruncate(descriptor, len(name))
+
+
+def sign_again(run: Path) -> None:
+    """The same for the run in that folder, whose process has another id now. Raises OSError."""
+    descriptor = open_regular(run / LOCK, os.O_RDWR)
+    try:
+        sign(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _has_ended(process: str) -> bool:

@@ -38,6 +38,7 @@ from rl_tui.engine.storage.ownership import (
     has_learned,
     owner_of,
     process_in,
+    sign,
     take_lock,
     writing_process,
 )
@@ -305,8 +306,7 @@ class RunFolder:
             process = process_in(descriptor)
             os.close(descriptor)
             raise self._busy(process)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{this_process()}\n".encode("ascii", "replace"), 0)
+        sign(descriptor)
         self._lock = descriptor
 
     def _busy(self, process: str) -> RunBusyError:

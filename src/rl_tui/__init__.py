@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rl_tui.engine.api.attached_run import attach
     from rl_tui.engine.api.behavior_learner import BehaviorLearner
     from rl_tui.engine.api.learner import Learner
     from rl_tui.engine.api.policies import ActingPolicy, EvaluatedAction, load_policy
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rl_tui.engine.api.run_handle import RunHandle, SentCommand
     from rl_tui.engine.api.runs import RunResult, start, train
     from rl_tui.engine.errors import (
+        AttachError,
         CheckpointError,
         CommandError,
         ConfigError,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ActingPolicy",
+    "AttachError",
     "BehaviorLearner",
     "CheckpointError",
     "CommandError",
@@ -63,6 +66,7 @@ __all__ = [
     "TrainStep",
     "Trajectories",
     "Transitions",
+    "attach",
     "events",
     "load_policy",
     "messages",
@@ -85,6 +89,7 @@ _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in r
     "TrainStep": "learning.train_step",
     "Trajectories": "specs",
     "Transitions": "learning.transitions",
+    "attach": "api.attached_run",
     "events": "api.recordings",
     "load_policy": "api.policies",
     "messages": "session.messages",  # a module itself

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from statistics import median, quantiles
 
-from rl_tui.engine.remote.client import RemoteSession
+from rl_tui.engine.remote.client import attach_to
 from rl_tui.engine.remote.sockets import FOLDER_VARIABLE, socket_path
 from rl_tui.engine.session.messages import Envelope
 from rl_tui.engine.session.view import RunView
@@ -75,28 +75,35 @@ def main() -> int:
                 return float(server.stdout.readline())
 
             path = Path(server.stdout.readline().strip())
-            seconds, stalls, idle = [], [], []
+            seconds, wholes, stalls, idle = [], [], [], []
             for _ in range(TIMES):
                 stall()
                 time.sleep(0.5)
                 idle.append(stall())
                 begin = time.monotonic()
-                session = RemoteSession(path)
+                session = attach_to(path)
                 seconds.append(time.monotonic() - begin)
+                reading = threading.Thread(target=session.main)
+                reading.start()
+                session.whole.wait()
+                wholes.append(time.monotonic() - begin)
                 stalls.append(stall())
                 session.close()
+                reading.join()
             server.stdin.close()
     p95 = quantiles(seconds, n=20)[-1]
     rows = [
-        ("attaching, median", f"{median(seconds):.2f} s"),
-        ("attaching, p95", f"{p95:.2f} s"),
-        ("attaching, longest", f"{max(seconds):.2f} s"),
+        ("to what the first picture shows, median", f"{median(seconds):.2f} s"),
+        ("p95", f"{p95:.2f} s"),
+        ("longest", f"{max(seconds):.2f} s"),
+        ("to the whole view with every curve, median", f"{median(wholes):.2f} s"),
+        ("longest", f"{max(wholes):.2f} s"),
         ("longest stall of a thread in Python meanwhile, median", f"{1e3 * median(stalls):.0f} ms"),
         ("the longest of them", f"{1e3 * max(stalls):.0f} ms"),
         ("the same in half a second without attaching, median", f"{1e3 * median(idle):.0f} ms"),
     ]
     print(table((f"{NUM_EVENTS:,} events, {NUM_METRICS} metrics, {TIMES} times", ""), rows))
-    is_quick = p95 <= MARK_SECONDS and max(seconds) <= LONGEST_SECONDS
+    is_quick = p95 <= MARK_SECONDS and max(wholes) <= LONGEST_SECONDS
     print(f"p95 {p95:.2f} s, mark {MARK_SECONDS:g}: {verdict(is_quick)}")
     is_smooth = median(stalls) <= MARK_STALL
     print(f"stall {1e3 * median(stalls):.0f} ms, mark {1e3 * MARK_STALL:.0f}: {verdict(is_smooth)}")

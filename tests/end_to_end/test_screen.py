@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
+import re
 import signal
 import subprocess
 import termios
@@ -13,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.process.hangups import SAME_SECONDS
-from rl_tui.engine.session.messages import CheckpointSaved, PolicyExported, RunStateChanged
+from rl_tui.engine.session.messages import CheckpointSaved, ControllerChanged, PolicyExported, RunStateChanged
+from rl_tui.engine.storage.file_names import LOCK
+from tests.deadline import wait_until
 from tests.end_to_end.program import CARTPOLE, events_of, run, terminal, wait_for_summary
 from tests.pseudo_terminal import PseudoTerminal
 
@@ -132,6 +136,98 @@ def test_run_outlives_its_terminal_and_another_one_shows_it(folder: Path) -> Non
     events = events_of(results)
     assert [e.reason for e in events if isinstance(e, CheckpointSaved)] == ["asked", "interrupted"]
     assert [e for e in events if isinstance(e, RunStateChanged)][-1].exit_code == 0
+
+
+def test_run_is_left_running_and_the_shell_goes_on(folder: Path) -> None:
+    results = folder / "results/cartpole"
+    with terminal("cartpole.yaml", *ENDLESS, "--num-workers=2", folder=folder) as screen:
+        screen.wait_for("TRAINING")
+        summaries = wait_for_summary(results)
+        screen.press("q")
+        screen.wait_for("leave it running")
+        screen.press("l")
+        assert screen.wait() == 0
+        assert_terminal_was_given_back(screen)
+        assert not lacks_canonical_input(screen)
+        assert b"cartpole trains on; back to it: rl-tui attach " in screen.raw
+        screen.hang_up()
+    try:
+        wait_for_summary(results, summaries + 20)
+        with terminal("attach", folder=folder) as again:
+            again.wait_for(r"meanwhile, in \d+s: \S+ steps, 0 checkpoints, 0 warnings")
+            again.press("c")
+            again.wait_for("checkpoint CartPole: done")
+            again.press("q")
+            assert again.wait() == 0
+    finally:
+        assert run("ctl", "cartpole", "stop", folder=folder)[0] == 0
+    events = events_of(results)
+    assert [e.screen != "" for e in events if isinstance(e, ControllerChanged)] == [True, False, True, False]
+    assert [e.reason for e in events if isinstance(e, CheckpointSaved)] == ["asked", "interrupted"]
+    assert [e for e in events if isinstance(e, RunStateChanged)][-1].exit_code == 0
+    wait_until(lambda: run("ls", "results", "--json", folder=folder)[1].count('"is_alive": false') == 1)
+
+
+def test_run_that_was_left_ends_with_a_word_in_its_log_where_it_is_killed(folder: Path) -> None:
+    results = folder / "results/cartpole"
+    with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
+        wait_for_summary(results)
+        screen.press("q")
+        screen.wait_for("leave it running")
+        screen.press("l")
+        assert screen.wait() == 0
+    pid = int((results / LOCK).read_text().split()[1])
+    assert run("ctl", "cartpole", "status", folder=folder)[0] == 0
+    os.kill(pid, signal.SIGKILL)
+    said = "the process has ended.*, or was killed; what was learned since the last checkpoint is lost"
+    wait_until(lambda: re.search(said, (results / "run_logs/output.log").read_text()) is not None)
+
+
+def test_one_of_two_screens_controls_the_run(folder: Path) -> None:
+    with terminal("cartpole.yaml", *ENDLESS, folder=folder) as first:
+        wait_for_summary(folder / "results/cartpole")
+        with terminal("attach", "cartpole", folder=folder) as second:
+            second.wait_for("VIEWER")
+            second.press("c")
+            second.wait_for(r"checkpoint CartPole: not possible, pts/\d+ \(process \d+\) controls the run")
+            second.press("!")
+            second.wait_for("Control the run from this screen")
+            second.press("y")
+            second.wait_for("this screen controls the run")
+            first.wait_for(r"controls the run; ! takes over")
+            second.press("c")
+            second.wait_for("checkpoint CartPole: done")
+            first.press("c")
+            first.wait_for("not possible")
+            second.press("q")
+            assert second.wait() == 0
+        first.wait_for("this screen controls the run")
+        first.press("ctrl+c")
+        first.wait_for("(?i)stay")
+        first.press("s")
+        assert first.wait() == 0
+
+
+def test_detached_run_is_started_and_ended_from_the_command_line(folder: Path) -> None:
+    code, stdout, stderr = run("cartpole.yaml", *ENDLESS, "--detach", folder=folder)
+    assert (code, stderr) == (0, "")
+    try:
+        assert stdout.endswith(f"cartpole trains on; back to it: rl-tui attach {folder}/results/cartpole\n")
+        wait_for_summary(folder / "results/cartpole")
+        with terminal("attach", folder=folder, size=(200, 60)) as screen:
+            screen.wait_for(r"since the start, \d+s ago: \S+ steps, 0 checkpoints, 0 warnings")
+    finally:
+        assert run("ctl", "cartpole", "stop", folder=folder)[0] == 0
+
+
+def test_detached_run_that_cannot_start_ends_as_one_in_the_foreground(folder: Path) -> None:
+    words = "cartpole.yaml", "--set=behaviors.CartPole.max_step=5"
+    expected = run(*words, "--no-ui", folder=folder)
+    assert expected[0] == 2
+    assert run(*words, "--detach", folder=folder) == expected
+    code, stdout, _ = run("cartpole.yaml", "--detach", folder=folder)  # which takes a second, and is over then
+    assert code == 0
+    assert "back to it: rl-tui attach" in stdout
 
 
 def test_run_without_a_screen_outlives_its_terminal_too_and_a_later_hangup_ends_it(folder: Path) -> None:
@@ -281,9 +377,9 @@ def test_pane_that_cannot_be_drawn_does_not_affect_the_run(folder: Path) -> None
         screen.wait_for("CKPT")
         screen.press("l")
         screen.wait_for("SCREEN")
-        screen.press("!")
+        screen.press(";")
         screen.wait_for("warnings and errors")
-        screen.press("!")
+        screen.press(";")
         screen.wait_for("Log . errors")
         screen.press("enter")
         screen.wait_for("Traceback")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rl_tui.engine.remote.client import RemoteSession
+from rl_tui.engine.remote.client import RemoteSession, attach_to
 from rl_tui.engine.remote.server import SessionServer
 from rl_tui.engine.session.messages import Envelope, Event, RunStarted
 from rl_tui.engine.session.view import RunView
@@ -19,7 +19,7 @@ from tests.fakes import FakeSession
 class Served:
     """session: of the run. path: of its folder. logged: why there is no attaching."""
 
-    def __init__(self, results: Path, view: RunView, past: Callable[[RunStarted], Iterator[Envelope]] | None) -> None:
+    def __init__(self, results: Path, view: RunView, past: Callable[[RunStarted], Iterator[Envelope]]) -> None:
         self.folder = RunFolder(results, "served")
         self.folder.open(resume=False, force=False)
         self.path = self.folder.path
@@ -27,7 +27,7 @@ class Served:
         self.logged: list[str] = []
         self.is_over = threading.Event()
         self.session.wait = self.is_over.wait  # type: ignore[method-assign]
-        self.server = SessionServer(self.session, past)
+        self.server = SessionServer(self.session, past, self.session.live)
         self.thread = threading.Thread(target=self.server.main, args=(self.logged.append,))
 
     def publish(self, *events: Event) -> None:
@@ -42,7 +42,7 @@ def served(
     view: RunView | None = None,
     *,
     resumed: bool = False,
-    past: Callable[[RunStarted], Iterator[Envelope]] | None = None,
+    past: Callable[[RunStarted], Iterator[Envelope]] = lambda _: iter(()),
 ) -> Iterator[Served]:
     """Its server runs until the end."""
     run = Served(results, view or RunView(), past)
@@ -60,11 +60,12 @@ def served(
 
 
 @contextmanager
-def attached(run: Path) -> Iterator[RemoteSession]:
+def attached(run: Path, name: str = "") -> Iterator[RemoteSession]:
     """A session that reads until the end."""
-    session = RemoteSession(run)
+    session = attach_to(run, name=name)
     thread = threading.Thread(target=session.main)
     thread.start()
+    session.whole.wait(DEADLINE_SECONDS)
     try:
         yield session
     finally:

@@ -195,7 +195,7 @@ def test_late_behavior_that_diverged_is_rolled_back_and_appears_again(tmp_path: 
     RELEASE.clear()
     behaviors = {"Left": behavior(max_steps=128), "Right": behavior(threaded=threaded, checkpoint_interval=64)}
     with live(growing(tmp_path, behaviors=behaviors, at=20, env="tests.running.growing:Diverging")) as run:
-        run.launch.send(Attend(True))
+        run.launch.send(Attend(True, "screen"))
         failure = run.wait_for(BehaviorStateChanged, lambda event: event.state == "failed")
         assert (failure.behavior, failure.can_roll_back) == ("Right", True)
         run.wait_for(RunStateChanged, lambda event: event.state == "paused")

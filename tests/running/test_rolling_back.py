@@ -85,7 +85,7 @@ def test_behavior_that_diverged_waits_to_be_rolled_back_where_a_user_watches(
     kwargs = {"env_kwargs": {"reward": reward}, "num_envs": 1}
     config = configuration(tmp_path, {"Walker": settings}, "tests.running.environments:Diverging", env_settings=kwargs)
     with live(config) as run:
-        run.launch.send(Attend(True))
+        run.launch.send(Attend(True, "screen"))
         failure = run.wait_for(BehaviorStateChanged, lambda event: event.state == "failed")
         assert failure.can_roll_back
         run.wait_for(RunStateChanged, lambda event: event.state == "paused")
@@ -108,12 +108,12 @@ def test_behavior_that_is_not_rolled_back_ends_the_run_as_before(tmp_path: Path,
         tmp_path, {"Walker": settings}, "tests.running.environments:Diverging", env_settings={"num_envs": 1}
     )
     with live(config) as run:
-        run.launch.send(Attend(True))
+        run.launch.send(Attend(True, "screen"))
         run.wait_for(RunStateChanged, lambda event: event.state == "paused")
         if leaves == "stop":
             run.send(Stop())
         else:
-            run.launch.send(Attend(False))
+            run.launch.send(Attend(False, "screen"))
         assert run.wait() == 5
 
 

@@ -17,25 +17,25 @@ from textual.screen import Screen
 from tests.tui.connections import Connection
 from tests.tui.settling import drop_picture, pause, until_nothing_is_ready
 
-_connected: set[str] = set()  # modules with a test of keys over lines that is not slow
+_connected: set[str] = set()  # modules with a test of keys over a socket that is not slow
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every test of a screen also runs with lines between it and its run; only the first with keys is quick."""
+    """Every test of a screen also runs with a socket between it and its run; only the first with keys is quick."""
     if not hasattr(metafunc.module, "Driven"):
         return
     name = metafunc.module.__name__
     is_quick = name not in _connected and ".press(" in inspect.getsource(metafunc.function)
     _connected.update([name] if is_quick else [])
-    by_lines = pytest.param(True, id="by lines", marks=() if is_quick else pytest.mark.slow)
+    by_socket = pytest.param(True, id="over a socket", marks=() if is_quick else pytest.mark.slow)
     metafunc.fixturenames.append("connection")
-    metafunc.parametrize("connection", [pytest.param(False, id="shared"), by_lines], indirect=True)
+    metafunc.parametrize("connection", [pytest.param(False, id="shared"), by_socket], indirect=True)
 
 
 @pytest.fixture
 def connection(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """See `pytest_generate_tests`."""
-    monkeypatch.setattr(Connection, "is_by_lines", request.param)
+    monkeypatch.setattr(Connection, "is_by_socket", request.param)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from rl_tui.tui.runs.sources import Player, Runs
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.state.preferences import Preferences
 from tests.fakes import FakeSession
-from tests.tui.connections import Connection, SessionOfLines, sent
+from tests.tui.connections import Connection, SessionOverSocket
 from tests.tui.settling import settle, until_shown
 from tests.tui.snapshots import screen_text
 
@@ -41,11 +41,11 @@ class Driven:
         preferences: Preferences | None = None,
         watching: Watching | None = None,
         session: Any = None,
+        screen_name: str = "",
+        why_not_leave: str = "",
     ) -> None:
-        kind = SessionOfLines if Connection.is_by_lines else FakeSession
-        self.session = session or kind(
-            sent(view) if Connection.is_by_lines else view, answers=answers, watching=watching
-        )
+        kind = SessionOverSocket if Connection.is_by_socket else FakeSession
+        self.session = session or kind(view, answers=answers, watching=watching)
         self.now = view.now + 2
         self.app = TrainerApp(
             self.session,
@@ -56,6 +56,8 @@ class Driven:
             forbids=forbids,
             player=player,
             preferences=preferences,
+            screen_name=screen_name,
+            why_not_leave=why_not_leave,
         )
         self._opened = opened
         self._running = self.app.run_test(size=size, notifications=notifications)
@@ -70,6 +72,8 @@ class Driven:
 
     async def __aexit__(self, *error: object) -> None:
         await self._running.__aexit__(*error)
+        if isinstance(self.session, SessionOverSocket):
+            self.session.close()
 
     @property
     def view(self) -> RunView:

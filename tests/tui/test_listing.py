@@ -39,6 +39,11 @@ def test_columns_line_up_and_say_states_in_words():
     )
 
 
+def test_live_run_names_its_process_and_the_way_to_its_screen():
+    alive = replace(run(behaviors=(WALKER,)), process="pid 12 on tower")
+    assert "\n  live: pid 12 on tower, rl-tui attach results/walker\n" in table([alive], "results", NOW, 79)
+
+
 def test_checkpoint_without_a_return_has_its_loss():
     cloned = BehaviorSummary("Walker", "bc", 300_000, 300_000, None, None, best_loss=0.0379)
     assert " loss 0.038 " in table([run(behaviors=(cloned,))], "results", NOW, 79)

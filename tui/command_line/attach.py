@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rl_tui.engine.errors import AttachError, ConfigError, RlTuiError
-from rl_tui.engine.remote.client import RemoteSession
+from rl_tui.engine.remote.client import attach_to
 from rl_tui.engine.running.threads import spawn
-from rl_tui.engine.session.messages import Attend
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.storage.archive import Archive
 from rl_tui.tui.command_line.alone import require_screen, show_alone
 from rl_tui.tui.command_line.command_arguments import FOLDER_TEXT, RESULTS_DIR
+from rl_tui.tui.command_line.departure import way_back
 from rl_tui.tui.command_line.flag_parser import FlagParser, parse
 from rl_tui.tui.command_line.train_arguments import add_screen_flags, screen_options
+from rl_tui.tui.terminal.naming import screen_name
 from rl_tui.tui.terminal.relaunch import shell_command
 from rl_tui.tui.terminal.streams import write_stdout
 
@@ -39,22 +40,28 @@ def attach(words: Sequence[str]) -> int:
     options = screen_options(vars(typed))
     require_screen("attach")
     from rl_tui.tui.command_line.run_screen import ScreenSubject
+    from rl_tui.tui.panes.meanwhile import meanwhile
 
-    path = folder_of(Archive(Path(typed.results_dir)), typed.run)
-    session = RemoteSession(path)
+    path, screen = folder_of(Archive(Path(typed.results_dir)), typed.run), screen_name()
+    session, runs = attach_to(path, name=screen), Archive(path.parent)
 
     def start() -> None:
         spawn("attached", session.main, session.bus, session.crashed)
-        if not options.is_readonly:
-            session.send(Attend(True))
 
-    runs = Archive(path.parent)
-    reason = show_alone(ScreenSubject(session, start, path.name, runs=runs, detaches=True), options)
+    subject = ScreenSubject(
+        session,
+        start,
+        path.name,
+        runs=runs,
+        detaches=True,
+        screen_name=screen,
+        said=meanwhile(session.live.view),
+    )
+    reason = show_alone(subject, options)
     view = session.live.view
     session.close()
     if reason == "detached":
-        back = shell_command(("attach", str(path)))
-        write_stdout(safe_text(f"{path.name} trains on; back to it: {back}") + "\n")
+        write_stdout(way_back(path))
     elif view.is_over:
         why = f" ({view.reason})" if view.reason else ""
         write_stdout(safe_text(f"{path.name}: {view.state}{why}, files in {path}") + "\n")

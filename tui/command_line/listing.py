@@ -22,7 +22,8 @@ ELLIPSIS = "..."  # a list may be read by anything
 def table(runs: Sequence[RunSummary], results_dir: str, now: float, width: int = 80) -> str:
     """One line per run and behavior in `width` columns, without color; paths where there is room for all of them.
 
-    A run's note is below it. The last line counts the runs and names the folder.
+    Which process trains a run, if one does, and its note are below it. The last line counts the runs and names the
+    folder.
     """
     where = safe_text(results_dir)
     if not runs:
@@ -32,8 +33,8 @@ def table(runs: Sequence[RunSummary], results_dir: str, now: float, width: int =
     lines = [_line(HEADINGS, widths)]
     for run, of_run in rows:
         lines += [_line(row, widths) for row in of_run]
-        if run.note:
-            lines.append(fit(f"{GAP}{safe_text(run.note)}", width, ELLIPSIS))
+        live = f"live: {run.process}, rl-tui attach {run.path}" if run.process else ""
+        lines += [fit(f"{GAP}{safe_text(words)}", width, ELLIPSIS) for words in (live, run.note) if words]
     lines.append(f"{counted(len(runs), 'run')} in {where}")
     return "".join(line + "\n" for line in lines)
 

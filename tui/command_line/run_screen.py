@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rl_tui.tui.runs.sources import Player, Runs
 
 POLL_SECONDS = 0.1  # how often signals are handled
+GOES_ON = (None, "lost", "detached")  # a run that outlives its screen, which was left so
 LEAVE_SECONDS = 5.0  # for a run that stops without saving to close its files
 READONLY = "--readonly was given"
 
@@ -56,6 +57,9 @@ class ScreenSubject:
     is_made_up: bool = False
     detaches: bool = False
     hangups: Hangups = ENDING
+    why_not_leave: str = ""
+    screen_name: str = ""
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,8 @@ class ScreenResult:
 
     @property
     def was_left(self) -> bool:
-        """Whether the user left it."""
-        return self.exit_reason not in (None, "lost")
+        """Whether the run ends with it, where both are in this process."""
+        return self.exit_reason not in GOES_ON
 
 
 class Start:
@@ -134,7 +138,7 @@ def _run(
         app = _app(subject, options, begin, keep_output)
         exit_reason = app.show(mouse=options.has_mouse)
         signals.reinstall()
-        if exit_reason in (None, "lost") and subject.outlives_screen:
+        if exit_reason in GOES_ON and subject.outlives_screen:
             if not start.has_started and start.error is None:  # the first picture failed
                 start()
         else:
@@ -182,6 +186,9 @@ def _app(
         is_made_up=subject.is_made_up,
         detaches=subject.detaches,
         hangups=subject.hangups,
+        why_not_leave=subject.why_not_leave,
+        screen_name=subject.screen_name,
+        said=subject.said,
     )
 
 

@@ -106,6 +106,7 @@ class TrainArguments:
     options: ScreenOptions = field(default_factory=ScreenOptions)
     log_format: Literal["text", "json"] = "text"
     stops_on_hangup: bool = False
+    is_detached: bool = False
     warnings: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
 
@@ -121,9 +122,10 @@ def parse_train_arguments(words: Sequence[str]) -> TrainArguments:
         overrides=overrides,
         is_deterministic="deterministic" in typed,
         is_dry_run="dry_run" in typed,
-        is_headless="no_ui" in typed,
+        is_headless="no_ui" in typed or "detach" in typed,
         options=screen_options(typed),
         log_format=typed.get("log_format", "text"),
+        is_detached="detach" in typed,
         stops_on_hangup=typed.get("on_hangup") == "stop",
         warnings=tuple(_warnings(typed)),
         words=tuple(words),
@@ -133,9 +135,9 @@ def parse_train_arguments(words: Sequence[str]) -> TrainArguments:
 def _warnings(typed: Mapping[str, object]) -> Iterator[str]:
     """One line for every flag that has no effect in this command line."""
     yield from (warning for name, warning in DEPRECATED.items() if name in typed)
-    if "no_ui" in typed:
+    if headless := next((name for name in ("no_ui", "detach") if name in typed), None):
         names = [name for name in ("theme", *SCREEN_FLAGS) if name in typed]
-        yield from (f"{flag_of(name)}: no effect with --no-ui" for name in names)
+        yield from (f"{flag_of(name)}: no effect with {flag_of(headless)}" for name in names)
 
 
 def add_screen_flags(
@@ -191,6 +193,8 @@ def _add_output_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--no-ui", action="store_true", help="no screen: print one line per summary and event")
     format_text = "format of these lines (default text)"
     hangup_text = "when the terminal is gone: go on (default), or save and stop"
+    detach_text = "return once it trains; `rl-tui attach` shows it"
+    group.add_argument("--detach", action="store_true", help=detach_text)
     group.add_argument("--on-hangup", type=_one_of("continue", "stop"), metavar="{continue,stop}", help=hangup_text)
     group.add_argument("--log-format", type=_one_of("text", "json"), metavar="{text,json}", help=format_text)
     add_screen_flags(group)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from itertools import takewhile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +11,8 @@ from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.writers.console import ConsoleWriter
 from rl_tui.engine.session.bus import EventBus, Subscription
-from rl_tui.engine.session.messages import Envelope, RunStarted
-from rl_tui.engine.storage.file_names import EVENTS, OUTPUT, RUN_LOGS
+from rl_tui.engine.session.messages import Envelope, RunStarted, RunStateChanged
+from rl_tui.engine.storage.file_names import OUTPUT, RUN_LOGS
 from rl_tui.tui.command_line.train_arguments import TrainArguments
 from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.signals import RunSignals
@@ -26,24 +24,35 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.25  # how often signals and events are handled: more often would slow learning down
 
 
-def train_headless(config: RunConfig, arguments: TrainArguments) -> int:
-    """Train to the end with one line per summary and event on stdout; returns the run's exit code."""
-    bus = EventBus()
-    launch = Launch(bus)
+def train_headless(
+    config: RunConfig, arguments: TrainArguments, on_training: Callable[[str], object] | None = None
+) -> int:
+    """Train to the end with one line per summary and event on stdout; returns the run's exit code. on_training: called
+    with the run's folder once it trains; then nothing more is printed."""
+    launch = Launch(EventBus())
     mail = launch.subscribe()
     hangups = Hangups(outlives=not arguments.stops_on_hangup)
     with CapturedOutput() as output, RunSignals(hangups=hangups) as signals:
         writer = ConsoleWriter(output.stdout, arguments.log_format, debug=config.debug)
-        launch.let_attach(partial(events_before, bus))
+        launch.let_attach(launch.live)
         launch.start(config)
-        print_events(launch, mail, writer, signals, output)
+        print_events(launch, mail, writer, signals, output, on_training=on_training)
     return report_end(launch)
 
 
 def print_events(
-    launch: Launch, mail: Subscription, writer: ConsoleWriter, signals: RunSignals, output: CapturedOutput
+    launch: Launch,
+    mail: Subscription,
+    writer: ConsoleWriter,
+    signals: RunSignals,
+    output: CapturedOutput,
+    earlier: Sequence[Envelope] = (),
+    on_training: Callable[[str], object] | None = None,
 ) -> None:
-    """Print every event from now on, until the run is over."""
+    """Print every event from now on, until the run is over. earlier: events that come first, some of which may come
+    again. on_training: see train_headless."""
+    run, waiting = "", list(earlier)
+    last = waiting[-1].number if waiting else 0
     is_over = has_lost_stdout = False
     while not is_over:
         is_over = launch.wait(POLL_SECONDS)
@@ -52,22 +61,24 @@ def print_events(
             launch.send(command)
         for note in signals.pop_notes():
             launch.log(note)
-        for envelope in mail.drain():
+        waiting += [envelope for envelope in mail.drain() if envelope.number > last]
+        for envelope in waiting:
             writer.write(envelope)
-            if isinstance(envelope.event, RunStarted):
-                output.save_to(output_log(envelope.event.path))
+            match envelope.event:
+                case RunStarted():
+                    run = envelope.event.path
+                    output.save_to(output_log(run))
+                case RunStateChanged(state="training") if on_training is not None:
+                    on_training(run)
+                    on_training = None
+                    silence(output.stdout)
+                    silence(output.stderr)
+        waiting.clear()
         if writer.failed is not None and not has_lost_stdout:
             has_lost_stdout = True
             text = f"stdout cannot be written ({writer.failed}): training continues, events.jsonl has every line"
             write_stderr(text, output.stderr)
             silence(output.stdout)
-
-
-def events_before(bus: EventBus, started: RunStarted) -> Iterator[Envelope]:
-    """What the log of a resumed run has of its earlier processes."""
-    from rl_tui.engine.storage.event_log import read_events
-
-    return takewhile(lambda envelope: not bus.has_published(envelope), read_events(Path(started.path, EVENTS)))
 
 
 def report_end(launch: Launch) -> int:

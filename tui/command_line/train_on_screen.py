@@ -24,10 +24,12 @@ from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.storage.run_ids import newest_run_id, run_name
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
 from rl_tui.tui.command_line.configuration import choose_settings, runnable_configuration
+from rl_tui.tui.command_line.departure import leave_terminal, why_not_leave
 from rl_tui.tui.command_line.run_screen import ScreenResult, ScreenSubject, run_screen
 from rl_tui.tui.command_line.train_arguments import TrainArguments
 from rl_tui.tui.command_line.train_headless import output_log, print_events, report_end
 from rl_tui.tui.terminal.captured_output import CapturedOutput
+from rl_tui.tui.terminal.naming import screen_name
 from rl_tui.tui.terminal.relaunch import relaunch
 from rl_tui.tui.terminal.signals import RunSignals
 from rl_tui.tui.terminal.streams import write_error, write_stderr, write_stdout
@@ -53,6 +55,7 @@ def train_on_screen(arguments: TrainArguments) -> int:
     bus, runs = EventBus(), Archive(Path(RESULTS_DIR).absolute())
     launch, choice, is_debug = Launch(bus), choose_settings(arguments), False
     live, hangups = launch.live, Hangups(outlives=not arguments.stops_on_hangup)
+    screen = screen_name()
 
     def start() -> Iterator[Envelope] | None:
         nonlocal is_debug
@@ -65,7 +68,7 @@ def train_on_screen(arguments: TrainArguments) -> int:
         if past is not None:  # the run appends its own to the same file
             past = takewhile(lambda envelope: not bus.has_published(envelope), past)
         prefill(live.view, config)
-        launch.send(Attend(not arguments.options.is_readonly))
+        launch.send(Attend(not arguments.options.is_readonly, screen))  # what diverges at once waits, too
         if choice.note:
             bus.log("info", "run", choice.note)
         launch.let_attach()
@@ -79,25 +82,22 @@ def train_on_screen(arguments: TrainArguments) -> int:
         runs=runs,
         outlives_screen=True,
         hangups=hangups,
+        why_not_leave=why_not_leave(),
+        screen_name=screen,
         output_log=lambda: None if live.view.run is None else output_log(live.view.run.path),
     )
     with RunSignals(hangups=hangups) as signals:
         shown = run_screen(subject, arguments.options, signals)
         view = live.view
-        launch.send(Attend(False))
+        launch.send(Attend(False, screen))
         launch.watching.end()  # a screen that failed has not done so
         continues = not shown.was_left and not launch.wait(0)
         save_output(shown, view, continues=continues)
+        if continues and shown.exit_reason == "detached":
+            assert view.run is not None
+            leave_terminal(Path(view.run.path), hangups)
         if continues:
-            with CapturedOutput() as output:
-                if view.run is not None:
-                    output.save_to(output_log(view.run.path))
-                has_trained = view.state != "starting"
-                offline = [name for name, behavior in view.behaviors.items() if behavior.learns_offline]
-                writer = ConsoleWriter(
-                    output.stdout, arguments.log_format, debug=is_debug, has_trained=has_trained, offline=offline
-                )
-                print_events(launch, live.mail, writer, signals, output)
+            train_on(launch, arguments, signals, is_debug=is_debug)
     if continues:
         return report_end(launch)
     if shown.exit_reason != "hangup":
@@ -105,6 +105,23 @@ def train_on_screen(arguments: TrainArguments) -> int:
     if shown.next_command:
         relaunch(shown.next_command)
     return launch.exit_code
+
+
+def train_on(launch: Launch, arguments: TrainArguments, signals: RunSignals, *, is_debug: bool) -> None:
+    """The run goes on without its screen until its end, with a line for each event where anything can be written."""
+    mail = launch.subscribe()
+    earlier = launch.live.fold()  # what the screen has not shown; the mail may begin with the same
+    launch.lose_screen()
+    view = launch.live.view
+    with CapturedOutput() as output:
+        if view.run is not None:
+            output.save_to(output_log(view.run.path))
+        has_trained = view.state != "starting"
+        offline = [name for name, behavior in view.behaviors.items() if behavior.learns_offline]
+        writer = ConsoleWriter(
+            output.stdout, arguments.log_format, debug=is_debug, has_trained=has_trained, offline=offline
+        )
+        print_events(launch, mail, writer, signals, output, earlier)
 
 
 def earlier_events(config: RunConfig, runs: Archive) -> Iterator[Envelope] | None:

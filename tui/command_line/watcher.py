@@ -16,7 +16,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.process.files import open_regular
@@ -24,7 +24,7 @@ from rl_tui.engine.process.hangups import ENDING as HANGUPS_END
 from rl_tui.engine.process.hangups import Hangups
 from rl_tui.engine.process.vital_signs import SIGNS, Phase
 from rl_tui.tui.terminal.relaunch import relaunch
-from rl_tui.tui.terminal.streams import write_stderr
+from rl_tui.tui.terminal.streams import leave_streams, write_stderr
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FORWARDED = (*ENDING, signal.SIGUSR1, signal.SIGUSR2)
@@ -53,16 +53,19 @@ def is_watchable() -> bool:
     return not is_traced and (tools is None or all(tools.get_tool(number) is None for number in range(6)))
 
 
-def run_watched(train: Callable[[], int], hangups: Hangups = HANGUPS_END) -> int:
+def run_watched(
+    train: Callable[[], int], hangups: Hangups = HANGUPS_END, on_watching: Callable[[], object] = lambda: None
+) -> int:
     """The exit code of `train`, which is called in a child process: there this returns what that returns.
 
     Called before there is any thread. The process that was started returns, too, once the child has ended, or ends as
-    that did.
+    that did. on_watching: called there, once it watches.
     """
     sys.stdout.flush()
     sys.stderr.flush()
     watcher = Watcher(hangups)
     if watcher.fork():
+        on_watching()
         return watcher.watch()
     return train()
 
@@ -83,7 +86,9 @@ def play_watched(play: Callable[[], int]) -> int:
 
 
 class Watcher:
-    """Used by the main thread of the process that was started, which has no other."""
+    """Used by the main thread of the process that was started, which has no other; once the child has left that, by the
+    main thread of one that takes its place and has no children.
+    """
 
     def __init__(self, hangups: Hangups) -> None:
         SIGNS.share()
@@ -133,6 +138,8 @@ class Watcher:
             poll.poll(POLL_SECONDS * 1000)
             for number in self._signals():
                 self._forward(number)
+            if SIGNS.has_left:
+                self._let_another_watch(poll)
             pid, status = os.waitpid(self._child, os.WNOHANG | os.WUNTRACED)
             if pid and os.WIFSTOPPED(status):
                 if os.WSTOPSIG(status) in STOPS:
@@ -141,6 +148,26 @@ class Watcher:
             elif pid:
                 return self._end(status)
             self._check()
+
+    def _let_another_watch(self, poll: select.poll) -> NoReturn:
+        """This process ends, so that a shell goes on, and one without a terminal watches in its place. That is not the
+        child's parent, and does not learn how it ends."""
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+        leave_streams()
+        other_end = select.poll()
+        other_end.register(self._stacks, 0)  # only the child has it
+        while not other_end.poll(0):
+            poll.poll(POLL_SECONDS * 1000)
+            for number in self._signals():
+                self._forward(number)
+            self._check()
+        if SIGNS.phase != "over":
+            calls = ", ".join(SIGNS.calls())
+            ended = f"the process has ended{f' during {calls}' if calls else ''}, or was killed"
+            self._say(f"{calls} {self._killed_for}" if self._killed_for else ended, needs_stack=True)
+        os._exit(0)
 
     def _signals(self) -> bytes:
         with contextlib.suppress(BlockingIOError):

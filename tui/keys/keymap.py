@@ -70,7 +70,7 @@ def _key(
 SHOWN = {
     "question_mark": "?", "slash": "/", "plus": "+", "minus": "-", "equals_sign": "=", "escape": "esc",
     "less_than_sign": "<", "greater_than_sign": ">", "left_square_bracket": "[", "right_square_bracket": "]",
-    "pageup": "pgup", "pagedown": "pgdn", "exclamation_mark": "!", "comma": ",", "full_stop": ".",
+    "pageup": "pgup", "pagedown": "pgdn", "exclamation_mark": "!", "semicolon": ";", "comma": ",", "full_stop": ".",
     "number_sign": "#", "left_parenthesis": "(", "right_parenthesis": ")", "percent_sign": "%",
     "left_curly_bracket": "{", "right_curly_bracket": "}", "asterisk": "*",
 }  # fmt: skip
@@ -192,6 +192,8 @@ KEYMAP: tuple[Key, ...] = (
          "the configuration, and what differs from another run", "run", "Screens", 29),
     _key("runs", "r", "open_screen('runs')", "runs", "all runs in this folder; compares up to six", "run",
          "Screens", 21),
+    _key("take-control", "exclamation_mark", "take_control", "control",
+         "control the run in the place of the screen that does; asks first", "run", "Training", 1),
     _key("back", "escape", "back", "back", "one step back; never quits", "run", "Screens", 2),
 
     _key("row-up", "up", "cursor(-1)", "up", "the line above", "list", "List"),
@@ -203,7 +205,7 @@ KEYMAP: tuple[Key, ...] = (
     _key("next-match", "f3", "match(1)", "next match", "the next match of the filter; wraps around",
          "list", "List"),
     _key("match-before", "f2", "match(-1)", "previous match", "the previous match of the filter", "list", "List"),
-    _key("log-level", "exclamation_mark", "level", "level", "lowest level shown: info, warning, error, debug",
+    _key("log-level", "semicolon", "level", "level", "lowest level shown: info, warning, error, debug",
          "log", "List", 5),
     _key("compare-config", "d", "other_run", "other run", "compare with the next run in this folder",
          "configuration", "List", 5),
@@ -256,6 +258,8 @@ KEYMAP: tuple[Key, ...] = (
     _key("suspend", "ctrl+z", "app.suspend_process", "suspend", "to the shell; training stops until fg or bg",
          "anywhere", "Leave"),
 
+    _key("leave-running", "l", "leave_running", "leave it running", "leave the screen; the run goes on without it",
+         "leaving", "Dialog"),
     _key("stop-saved", "s", "stop_with_checkpoint", "checkpoint and stop", "save everything, then stop and leave",
          "leaving", "Dialog", changes=True),
     _key("stop-now", "k", "stop_now", "stop now", "leave without saving; asks again if steps would be lost",

@@ -44,7 +44,8 @@ class Frame:
 
     places: whose keys work now; focus: topic of the focused pane, "" without one; refuses: why nothing may be changed,
     "" when it may; notes: short words for the state line, e.g. the speed of a replay; is_new: the user
-    has not pressed one of the first keys yet; can_watch: the selected behavior can be watched at play.
+    has not pressed one of the first keys yet; can_watch: the selected behavior can be watched at play. controller: the
+    other screen that controls the run; "" where this one may.
     """
 
     view: RunView
@@ -63,6 +64,7 @@ class Frame:
     notes: tuple[str, ...] = ()
     is_new: bool = False
     can_watch: bool = False
+    controller: str = ""
 
     @property
     def selected(self) -> int:

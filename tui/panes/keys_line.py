@@ -27,6 +27,7 @@ class KeysLine(Pane):
             len(frame.view.behaviors) > 1,
             frame.places,
             frame.refuses,
+            frame.controller,
             frame.state.chart.crosshair is None,
             frame.can_watch,
             bool(frame.view.workers),
@@ -60,7 +61,8 @@ def keys_line(frame: Frame, width: int) -> Line:
 
 def flag(frame: Frame) -> Span:
     """Where nothing may be changed, that comes first."""
-    return Span(" READ ONLY " if frame.refuses else "", "flag")
+    words = " READ ONLY " if frame.refuses else ""
+    return Span(" VIEWER " if frame.controller else words, "flag")
 
 
 def fitting_keys(frame: Frame, width: int) -> list[tuple[Key, str, str]]:
@@ -122,6 +124,7 @@ def keys_with_use(frame: Frame, places: Sequence[Place]) -> list[Key]:
         and (key.id != "lessons" or frame.view.parameters)
         and (key.id != "workers" or frame.view.workers)
         and (key.id != "watch" or frame.can_watch)
+        and (key.id != "take-control" or frame.controller)
         and (not is_of_no_run(frame.view) or works_without_run(key))
     ]
 

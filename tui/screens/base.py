@@ -298,6 +298,20 @@ class RunScreen(Screen[None]):
         dialog = roll_back_dialog(behavior, at, saved, now=self.context.view.now)
         self.open_dialog(dialog, lambda is_yes: controls.request(command) if is_yes else None)
 
+    def action_take_control(self) -> None:
+        """Ask, and then control the run in the place of another screen."""
+        from rl_tui.tui.screens.questions import control_dialog
+
+        controls = self.context.controls
+        if controls.never:
+            self.say(f"control: not possible, {controls.never}")
+        elif not controls.other:
+            self.say("control: this screen controls the run")
+        else:
+            self.open_dialog(
+                control_dialog(controls.other), lambda is_yes: self.context.take_control() if is_yes else None
+            )
+
     def action_freeze(self) -> None:
         """Hold the picture still, or let it follow."""
         self.context.freeze()

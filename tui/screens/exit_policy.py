@@ -27,7 +27,7 @@ class ExitPolicy:
 
     "finished": after the run's end; "stop": stopped with checkpoints, and the run has ended; "now": stopping, not
     waited for; "hangup": the terminal is gone, stopping with checkpoints; "lost": it is gone, the run continues;
-    "detached": the run continues in another process.
+    "detached": the run continues without the screen, because the user has left it so.
     """
 
     def __init__(
@@ -54,6 +54,14 @@ class ExitPolicy:
             self._app.exit("detached")
         else:
             self._show_dialog()
+
+    def leave_running(self) -> None:
+        """Leave the screen, and let the run go on; or say why not."""
+        context = self.context
+        if context.why_not_leave:
+            context.status.say(f"leave it running: not possible, {context.why_not_leave}")
+        else:
+            self._app.exit("detached")
 
     def exit_for(self, words: Sequence[str]) -> None:
         """Leave, since nothing runs here, and let that command line of rl-tui replace this one."""

@@ -23,7 +23,7 @@ KEY_WIDTH = 7
 MADE_UP = "nothing is lost in a demo"
 REPEATS = "repeats within 1 s count once"
 
-CLICKED = {"s": "s", "k": "k", "y": "y", "esc": "escape"}  # the answer's key as it is shown, and its name
+CLICKED = {"l": "l", "s": "s", "k": "k", "y": "y", "esc": "escape"}  # the answer's key as it is shown, and its name
 
 
 class Leaving(Protocol):
@@ -34,6 +34,9 @@ class Leaving(Protocol):
 
     def stop(self, mode: StopMode) -> None:
         """Ask the run to stop and leave when it has."""
+
+    def leave_running(self) -> None:
+        """Leave, and let the run go on; or say why not."""
 
 
 class LeaveScreen(PaneDialog):
@@ -48,6 +51,11 @@ class LeaveScreen(PaneDialog):
     def __init__(self, leaving: Leaving) -> None:
         self._leaving, self._leave_pane = leaving, LeavePane(leaving)
         super().__init__(self._leave_pane)
+
+    def action_leave_running(self) -> None:
+        """Leave the screen alone, unless nothing trains that could go on."""
+        if can_leave(self._leaving.context, self._leaving.stop_requested_at):
+            self._leaving.leave_running()
 
     def action_stop_with_checkpoint(self) -> None:
         """Save and stop; a second time changes nothing."""
@@ -98,7 +106,9 @@ class LeavePane(Pane):
         if self.asks_again:
             return last_question(frame, width, is_stopping=asked_at is not None)
         cost = MADE_UP if self._leaving.context.is_made_up else cost_of_stopping(frame.view)
-        return choices(frame, width, cost) if asked_at is None else progress(frame, asked_at)
+        if asked_at is not None:
+            return progress(frame, asked_at)
+        return choices(frame, width, cost, can_leave=can_leave(self._leaving.context, asked_at))
 
     def on_click(self, event: events.Click) -> None:
         """A click on an answer gives it."""
@@ -111,15 +121,23 @@ class LeavePane(Pane):
             self.app.simulate_key(key)
 
 
-def choices(frame: Frame, width: int, cost: str) -> list[Line]:
+def can_leave(context: Context, asked_at: float | None) -> bool:
+    """Whether the run goes on once the screen is left. asked_at: when it was asked to stop, if it was."""
+    runs = context.view.run is not None and not context.view.is_over and asked_at is None
+    return runs and not context.why_not_leave and not context.is_made_up
+
+
+def choices(frame: Frame, width: int, cost: str, *, can_leave: bool = False) -> list[Line]:
     """What can be done and what each costs; cost: of stopping without saving."""
+    leave = answer("  l", "leave it running", "rl-tui attach shows it again", width) if can_leave else []
     stay = answer(f"{frame.glyphs.marker} esc", "stay", "nothing changes", width, is_default=True)
     title = [line(Span(f"Leave? {state_of_affairs(frame.view)}", "strong")), line()]
     if frame.refuses:
         text = f"{safe_text(frame.refuses)}: only ctrl+c stops the run here, and saves; {REPEATS}."
-        return [*title, *(line(row) for row in wrap(text, width, 4)), line(), *stay]
+        return [*title, *(line(row) for row in wrap(text, width, 4)), line(), *leave, *stay]
     return [
         *title,
+        *leave,
         *answer("  s", "checkpoint and stop", "nothing is lost", width),
         *answer("  k", "stop now", cost, width),
         *stay,

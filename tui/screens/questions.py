@@ -42,6 +42,12 @@ def behavior_prompt(run: RunSummary) -> PromptScreen:
     return PromptScreen(f"Which behavior of {safe_text(run.run_id)} should be evaluated?", check, value=names[0])
 
 
+def control_dialog(other: str) -> ConfirmScreen:
+    """Another screen controls the run."""
+    paragraphs = [f"{safe_text(other)} controls it now. It will show that this screen does, and can take over again."]
+    return ConfirmScreen("Control the run from this screen?", paragraphs, yes="take control")
+
+
 def resume_here(run: RunSummary, words: Sequence[str]) -> ConfirmScreen:
     """Nothing trains on this screen: it can make room."""
     return ConfirmScreen(

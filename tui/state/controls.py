@@ -25,7 +25,7 @@ RunCommand = Pause | Resume | SaveCheckpoint | ExportPolicy | SetHyperparameter 
 
 
 class Controls:
-    """Owned by the app. refuses: why nothing may be changed, such as --readonly; "" when it may."""
+    """Owned by the app. One of the screens that show a run controls it."""
 
     def __init__(
         self,
@@ -34,12 +34,26 @@ class Controls:
         status: CommandStatus,
         send: Callable[[Command], None],
         refuses: str = "",
+        screen: str = "",
     ) -> None:
-        self.refuses = refuses
+        """refuses: why this one may never change anything, such as --readonly; "" when it may. screen: its name among
+        those that show the run; "" where no other can."""
+        self.never, self.screen = refuses, screen
         self._live = live
         self._state = state
         self._status = status
         self._send = send
+
+    @property
+    def other(self) -> str:
+        """The other screen that controls the run; "" where this one may."""
+        controller = self._live.view.controller
+        return "" if not self.screen or controller == self.screen else controller
+
+    @property
+    def refuses(self) -> str:
+        """Why nothing may be changed; "" when it may."""
+        return self.never or (f"{self.other} controls the run" if self.other else "")
 
     @property
     def selected(self) -> BehaviorView | None:

@@ -80,6 +80,14 @@ def ensure_streams() -> None:
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
+def leave_streams() -> None:
+    """What is read from stdin is empty, and what is written to stdout and stderr is lost, from now on."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
 def why_no_screen() -> str:
     """Why no screen is possible here; "" when one is."""
     for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout), ("stderr", sys.stderr)):

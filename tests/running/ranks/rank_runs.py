@@ -130,7 +130,7 @@ def train(
         if dropped:
             stack.enter_context(without(dropped))
         run = LiveRun(configs[role.rank], role=role)
-        run.launch.send(Attend(is_attended or role.rank > 0))
+        run.launch.send(Attend(is_attended or role.rank > 0, "screen"))
         if script is not None and role.rank == 0:
             script(Script(run, lambda seconds: skip(clock, role, seconds)))
         exit_code = run.wait()

@@ -66,15 +66,15 @@ async def test_keys_open_and_close_both(size: tuple[int, int]) -> None:
 async def test_level_key_goes_round_and_the_heading_names_it() -> None:
     async with Driven(published().view(), opened="log") as screen:
         assert "info and above" in await screen.text()
-        text = await screen.press("exclamation_mark")
+        text = await screen.press("semicolon")
         assert "warnings and errors" in text
         assert "worker 3 is silent" in text
         assert "CKPT" not in text
-        text = await screen.press("exclamation_mark")
+        text = await screen.press("semicolon")
         assert "· errors ·" in text
         assert "may have collapsed" not in text
-        assert "a debug line" in await screen.press("exclamation_mark")
-        assert "a debug line" not in await screen.press("exclamation_mark")
+        assert "a debug line" in await screen.press("semicolon")
+        assert "a debug line" not in await screen.press("semicolon")
 
 
 async def test_behavior_key_keeps_only_lines_of_the_selected_one() -> None:
