@@ -68,6 +68,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python -m tests.benchmarks.curious
 	$(BIN)/python -m tests.benchmarks.snapshots
 	$(BIN)/python -m tests.benchmarks.attaching
+	$(BIN)/python -m tests.benchmarks.attached
 	$(BIN)/python -m tests.benchmarks.unity_wire
 	$(BIN)/python -m tests.benchmarks.uneven_workers
 	$(BIN)/python -m tests.benchmarks.unity_run

@@ -35,6 +35,7 @@ from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.demo.session import DemoSession
 from rl_tui.tui.drawing.themes import DEFAULT
+from rl_tui.tui.panes.meanwhile import meanwhile
 from rl_tui.tui.runs.browsing import NoRun
 from rl_tui.tui.screens.context import Runs
 from rl_tui.tui.screens.watch import WatchScreen
@@ -142,9 +143,19 @@ async def picture(
     *,
     runs: Runs | None = None,
     theme: str | None = None,
+    screen_name: str = "",
+    said: str = "",
 ) -> None:
-    """Paint what the app shows of the session at `size`, after some keys."""
-    app = TrainerApp(session, clock=lambda: session.live.view.now, runs=runs, theme=theme, bell=False)
+    """Paint what the app shows of the session at `size`, after some keys. The rest as for TrainerApp."""
+    app = TrainerApp(
+        session,
+        clock=lambda: session.live.view.now,
+        runs=runs,
+        theme=theme,
+        bell=False,
+        screen_name=screen_name,
+        said=said,
+    )
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         for key in keys:
@@ -271,6 +282,17 @@ async def paint_recording(name: str, events: Path, until: float, folder: Path) -
         await picture(folder / f"{name}-{name_of(size)}.png", NoRun(view), size, keys)
 
 
+async def paint_attached(events: Path, until: float, folder: Path) -> None:
+    """A run in another process at every size: the first words, a screen that only looks, and the dialog before a run is
+    left running."""
+    for size in SIZES:
+        attached, viewed, left = (replay(events, until) for _ in range(3))
+        viewed.controller = "pts/1 (process 4242)"
+        await picture(folder / f"attached-{name_of(size)}.png", NoRun(attached), size, said=meanwhile(attached))
+        await picture(folder / f"viewer-{name_of(size)}.png", NoRun(viewed), size, screen_name="pts/2 (process 4711)")
+        await picture(folder / f"leave-{name_of(size)}.png", NoRun(left), size, ("q",))
+
+
 def name_of(size: tuple[int, int]) -> str:
     """Columns and rows."""
     return f"{size[0]}x{size[1]}"
@@ -293,6 +315,8 @@ def main() -> None:
     for recording in arguments.recordings:
         name, _, events = recording.partition("=")
         asyncio.run(paint_recording(name, Path(events), arguments.until, arguments.out))
+    if arguments.recordings:
+        asyncio.run(paint_attached(Path(events), arguments.until, arguments.out))
 
 
 if __name__ == "__main__":

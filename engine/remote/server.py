@@ -170,6 +170,11 @@ class SessionServer:
         self._is_closed = False
 
     @property
+    def num_clients(self) -> int:
+        """How many are connected."""
+        return len(self._clients)
+
+    @property
     def has_output(self) -> bool:
         """Whether any client has something left to read."""
         return any(client.has_output for client in self._clients.values())

@@ -158,7 +158,7 @@ def _of_user(event: Event) -> Sentence | None:
             return Sentence("info", "", name or "", f"{COMMAND_WORDS.get(event.name, event.name)} requested")
         case ControllerChanged(screen=screen):
             text = f"{safe_text(screen)} controls the run" if screen else "no screen shows the run"
-            return Sentence("info", "SCREEN", "", text)
+            return Sentence("debug", "SCREEN", "", text)
         case NoteAdded(behavior=name):
             return Sentence("info", "NOTE", name or "", event.text, opening=f"Note{f' on {name}' if name else ''}: ")
     return None

@@ -45,6 +45,10 @@ class Tmux:
         """Resize the window."""
         self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
 
+    def kill_window(self) -> None:
+        """The window is gone, and so is its terminal."""
+        self._tmux("kill-window")
+
     def text(self) -> str:
         """What a user sees."""
         return self._tmux("capture-pane", "-p")

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rl_tui.engine.errors import AttachError, ConfigError, RlTuiError
-from rl_tui.engine.remote.client import attach_to
+from rl_tui.engine.remote.client import RemoteSession, attach_to
+from rl_tui.engine.remote.greeting import Wanted
 from rl_tui.engine.running.threads import spawn
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.storage.archive import Archive
+from rl_tui.engine.storage.run_summary import summarize
 from rl_tui.tui.command_line.alone import require_screen, show_alone
 from rl_tui.tui.command_line.command_arguments import FOLDER_TEXT, RESULTS_DIR
 from rl_tui.tui.command_line.departure import way_back
@@ -43,7 +45,7 @@ def attach(words: Sequence[str]) -> int:
     from rl_tui.tui.panes.meanwhile import meanwhile
 
     path, screen = folder_of(Archive(Path(typed.results_dir)), typed.run), screen_name()
-    session, runs = attach_to(path, name=screen), Archive(path.parent)
+    session, runs = session_of(path, name=screen), Archive(path.parent)
 
     def start() -> None:
         spawn("attached", session.main, session.bus, session.crashed)
@@ -69,6 +71,18 @@ def attach(words: Sequence[str]) -> int:
             with contextlib.suppress(RlTuiError):  # of what it would refuse
                 write_stdout(f"resume with: {shell_command(runs.resume_command(path.name))}\n")
     return FAILED_CODE if reason is None else 0
+
+
+def session_of(path: Path, wants: Wanted = "view", name: str = "") -> RemoteSession:
+    """That of the run in this folder. Raises AttachError; of a run that no process trains with how to resume it."""
+    runs = Archive(path.parent)
+    run = summarize(path)
+    if run is not None and not run.is_alive:
+        how = f"{path}: no process trains it now, it is {run.state}"
+        with contextlib.suppress(RlTuiError):  # of what it would refuse
+            how += f"; resume it with: {shell_command(runs.resume_command(path.name))}"
+        raise AttachError(how)
+    return attach_to(path, wants, name)
 
 
 def folder_of(archive: Archive, name: str | None) -> Path:

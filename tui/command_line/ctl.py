@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rl_tui.engine.errors import AttachError, ConfigError
-from rl_tui.engine.remote.client import RemoteSession, attach_to
+from rl_tui.engine.remote.client import RemoteSession
 from rl_tui.engine.running.threads import spawn
 from rl_tui.engine.session.messages import (
     AddNote,
@@ -30,7 +30,7 @@ from rl_tui.engine.session.sentences import label_of
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
-from rl_tui.tui.command_line.attach import folder_of
+from rl_tui.tui.command_line.attach import folder_of, session_of
 from rl_tui.tui.command_line.command_arguments import FOLDER_TEXT, RESULTS_DIR
 from rl_tui.tui.command_line.flag_parser import FlagParser, parse
 from rl_tui.tui.command_line.train_arguments import number
@@ -96,7 +96,7 @@ def ctl(words: Sequence[str]) -> int:
     typed = _parse(words)
     path = folder_of(Archive(Path(typed.results_dir)), typed.run)
     action = ACTIONS.get(typed.action)
-    session = attach_to(path, "view" if action is None or action.needs_view else "outcomes")
+    session = session_of(path, "view" if action is None or action.needs_view else "outcomes")
     try:
         if action is None:
             write_stdout(_status(path, session.live.view, is_json=typed.json))

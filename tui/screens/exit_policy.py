@@ -57,9 +57,9 @@ class ExitPolicy:
 
     def leave_running(self) -> None:
         """Leave the screen, and let the run go on; or say why not."""
-        context = self.context
-        if context.why_not_leave:
-            context.status.say(f"leave it running: not possible, {context.why_not_leave}")
+        if self.context.view.run is None:
+            self.context.status.say("leave it running: not possible yet, the engine is starting")
+            self.context.redraw()
         else:
             self._app.exit("detached")
 
