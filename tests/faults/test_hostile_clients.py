@@ -173,7 +173,7 @@ def test_client_that_does_not_go_on_is_dropped(
         client(path)
 
 
-def test_client_that_never_reads_keeps_nobody_waiting(socket_of: tuple[Served, Path]) -> None:
+def test_client_that_never_reads_does_not_hold_up_the_run(socket_of: tuple[Served, Path]) -> None:
     run, path = socket_of
     memory = psutil.Process().memory_info().rss
     with connected(path) as connection:

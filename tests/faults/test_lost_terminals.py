@@ -126,7 +126,7 @@ def test_run_outlives_its_terminal_however_that_ends_and_is_shown_whole(folder: 
             assert run("ctl", str(results), "stop", folder=folder)[0] == 0
             wait_until(lambda at=results: events_of(at)[-1] == RunStateChanged("stopped", "everything is saved", 0))
         events = events_of(results)
-        assert len([event for event in events if isinstance(event, BehaviorStarted)]) == 1, "it began anew"
+        assert len([event for event in events if isinstance(event, BehaviorStarted)]) == 1, "it began a second time"
         steps = [event.sampled for event in events if isinstance(event, ProgressReported)]
         assert steps == sorted(steps)
     if times > 1:

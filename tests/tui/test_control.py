@@ -29,7 +29,7 @@ async def test_screen_that_does_not_control_changes_nothing_and_asks_before_it_t
         assert len(screen.session.commands) == 1
 
 
-async def test_screen_of_its_own_has_nobody_to_take_over_from() -> None:
+async def test_screen_of_a_run_of_its_own_controls_it() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         assert "VIEWER" not in await screen.publish(ControllerChanged(OTHER))  # as in a recording
         assert "control: this screen controls the run" in await screen.press("exclamation_mark")
