@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-SAME_SECONDS = 5.0  # a shell that loses its terminal sends the signal to its jobs, as the kernel has done
+# A shell that loses its terminal sends the signal to its jobs, as the kernel has done: late where the machine is busy.
+SAME_SECONDS = 20.0
 
 
 def has_terminal() -> bool:
