@@ -1,9 +1,9 @@
 """What a run costs that can be attached to, and how soon an attached screen answers: `python -m
 tests.benchmarks.attached`.
 
-CPU time is that of the run's process and all that it has started, by the kernel, for the same number of steps; the
-ways take turns. Viewers are in this process, which is not counted. Keys are pressed on `rl-tui attach` while three
-behaviors train in the run's process.
+The cost is the share of the thread `attach` in the CPU time of the run's process, as the kernel counts both: whole runs
+with and without differ by more from one time to the next. Viewers are in this process, which is not counted. Keys are
+pressed on `rl-tui attach` while three behaviors train in the run's process.
 """
 
 from __future__ import annotations
@@ -34,22 +34,35 @@ from tests.pseudo_terminal import PseudoTerminal
 MARK_SOCKET, MARK_VIEWERS = 3.0, 2.0  # percent of CPU time
 MARK_BYTES = 4000.0
 MARK_P50_MS, MARK_P95_MS = 40.0, 110.0
-STEPS, QUICK_STEPS = 150_000, 20_000
+STEPS, QUICK_STEPS = 30_000, 10_000
 VIEWERS = 2
 WATCHED_SECONDS = 15.0
-WITHOUT_SOCKET = """\
+MEASURED = """\
 import sys
-from rl_tui.engine.running.launch import Launch
+import time
+from pathlib import Path
+
+from rl_tui.engine.remote.server import SessionServer
 from rl_tui.tui.cli import main
-Launch.let_attach = lambda *_: None
-sys.exit(main(sys.argv[1:]))
+
+serve = SessionServer.main
+
+
+def measured(self, log):
+    serve(self, log)
+    Path(sys.argv[1]).write_text(str(time.thread_time()))
+
+
+SessionServer.main = measured
+sys.exit(main(sys.argv[2:]))
 """
 
 
 @contextmanager
-def run(folder: Path, run_id: str, *words: str, has_socket: bool = True) -> Iterator[subprocess.Popen[bytes]]:
-    """A run without a screen; killed if it still trains."""
-    program = ["-m", "rl_tui"] if has_socket else ["-c", WITHOUT_SOCKET]
+def run(folder: Path, run_id: str, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A run without a screen, which writes the CPU seconds of its thread `attach` into a file; stopped if it still
+    trains."""
+    program = ["-c", MEASURED, str(folder / f"{run_id}.seconds")]
     command = [sys.executable, *program, "three.yaml", "--no-ui", "--run-id", run_id, *words]
     with subprocess.Popen(command, cwd=folder, env=surroundings(), stdout=subprocess.DEVNULL) as process:
         try:
@@ -71,21 +84,18 @@ def attach_soon(run: Path) -> RemoteSession:
             time.sleep(0.1)
 
 
-def cpu_seconds(folder: Path, run_id: str, steps: int, *, has_socket: bool = True, viewers: int = 0) -> float:
-    """Of one whole run, from its start on."""
-    words = [
-        word
-        for name in ("CartPole", "Acrobot", "Pendulum")
-        for word in ("--set", f"behaviors.{name}.max_steps={steps}")
-    ]
-    with run(folder, run_id, *words, has_socket=has_socket) as process:
+def share_of_attaching(folder: Path, run_id: str, steps: int, viewers: int) -> float:
+    """Percent of the CPU time of one whole run, from its start on."""
+    names = "CartPole", "Acrobot", "Pendulum"
+    words = [word for name in names for word in ("--set", f"behaviors.{name}.max_steps={steps}")]
+    with run(folder, run_id, *words) as process:
         for _ in range(viewers):
             session = attach_soon(folder / "results" / run_id)
             threading.Thread(target=session.main, daemon=True).start()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, process.returncode
-    return usage.ru_utime + usage.ru_stime
+    return 100 * float((folder / f"{run_id}.seconds").read_text()) / (usage.ru_utime + usage.ru_stime)
 
 
 def bytes_per_second(run: Path) -> float:
@@ -134,29 +144,24 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int, default=0)
     typed = parser.parse_args(words)
-    rounds, steps = typed.rounds or (1 if typed.quick else 5), QUICK_STEPS if typed.quick else STEPS
-    ways: dict[str, dict[str, int]] = {"none": {"has_socket": False}, "socket": {}, "viewers": {"viewers": VIEWERS}}
-    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    rounds, steps = typed.rounds or (1 if typed.quick else 3), QUICK_STEPS if typed.quick else STEPS
+    shares: dict[int, list[float]] = {0: [], VIEWERS: []}
     with tempfile.TemporaryDirectory(prefix="rl-tui-bench-") as name:
         folder = Path(name)
         os.environ[FOLDER_VARIABLE] = f"{name}/sockets"
         (folder / "three.yaml").write_text(TRAINING)
         milliseconds, training, at_rest = keys_over_the_socket(folder, 5 if typed.quick else 60)
         for number in range(rounds):
-            for way, more in ways.items():
-                seconds[way].append(cpu_seconds(folder, f"{way}-{number}", steps, **more))  # type: ignore[arg-type]
-            print(f"round {number + 1}: CPU {', '.join(f'{way} {times[-1]:.1f} s' for way, times in seconds.items())}")
-    share = {
-        way: 100 * (median(a / b for a, b in zip(seconds[way], seconds[other], strict=True)) - 1)
-        for way, other in (("socket", "none"), ("viewers", "socket"))
-    }
+            for viewers, measured in shares.items():
+                measured.append(share_of_attaching(folder, f"{viewers}-{number}", steps, viewers))
+    alone, viewed = (median(measured) for measured in shares.values())
     rows = [
-        row("CPU time per step with a socket, more than without", share["socket"], MARK_SOCKET, "%"),
-        row(f"with {VIEWERS} idle viewers, more than with none", share["viewers"], MARK_VIEWERS, "%"),
+        row("CPU time of what lets others attach", alone, MARK_SOCKET, "%", 2),
+        row(f"more with {VIEWERS} idle viewers", viewed - alone, MARK_VIEWERS, "%", 2),
         row("key to picture over the socket, p50", median(milliseconds), MARK_P50_MS, "ms"),
         row("key to picture over the socket, p95", quantile(milliseconds, 0.95), MARK_P95_MS, "ms"),
         row("sent to a viewer at rest", at_rest, MARK_BYTES, "B/s"),
-        row("sent to a viewer while three behaviors train", training, MARK_BYTES, "B/s"),
+        ("sent to a viewer while three behaviors train", f"{training:,.0f} B/s", "", ""),
     ]
     print(table(("", "measured", "mark", ""), rows))
     return 0
