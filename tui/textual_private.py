@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 from rich.control import Control
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
@@ -95,8 +95,32 @@ class FailingApp(App[Result]):
         self._close_messages_no_wait()
 
 
+class _LossyTerminal:
+    """The terminal as it is written to: what can no longer be written is lost."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.flush()
+
+
 class OpenDriver(LinuxDriver):
     """Textual's driver, with names for what it keeps to itself. `stop_requested` and `continued` answer signals."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        if self._file is not None:
+            self._file = cast(Any, _LossyTerminal(self._file))
 
     @property
     def app(self) -> FailingApp[Any]:

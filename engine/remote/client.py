@@ -31,9 +31,16 @@ LOST = "its process ended without a word"
 LEFT = "this program has left the run, which goes on"
 
 
-def attach_to(run: Path, wants: Wanted = "view", name: str = "") -> RemoteSession:
+class NoAnswerError(AttachError):
+    """The process of the run does not answer in time."""
+
+
+def attach_to(run: Path, wants: Wanted = "view", name: str = "", seconds: float = ANSWER_SECONDS) -> RemoteSession:
     """The session of the run in that folder. Raises AttachError where no process of this machine trains it."""
-    return RemoteSession(connect(run), wants, name)
+    try:
+        return RemoteSession(connect(run), wants, name, seconds)
+    except NoAnswerError as error:
+        raise NoAnswerError(f"{run}: {error}") from error
 
 
 class RemoteSession:
@@ -43,10 +50,12 @@ class RemoteSession:
     A process that is gone has interrupted it: the view says so.
     """
 
-    def __init__(self, connection: socket.socket, wants: Wanted = "view", name: str = "") -> None:
-        """Raises AttachError."""
-        connection.settimeout(ANSWER_SECONDS)
-        self._connection = connection
+    def __init__(
+        self, connection: socket.socket, wants: Wanted = "view", name: str = "", seconds: float = ANSWER_SECONDS
+    ) -> None:
+        """seconds: for an answer of the run. Raises AttachError."""
+        connection.settimeout(seconds)
+        self._connection, self._seconds = connection, seconds
         self._reader = LineReader()
         self._messages: deque[str] = deque()
         self._sending = threading.Lock()
@@ -178,7 +187,10 @@ class RemoteSession:
             try:
                 data = self._connection.recv(READ_BYTES)
             except TimeoutError as error:
-                raise AttachError(f"the process of the run has not answered for {ANSWER_SECONDS:g} s") from error
+                raise NoAnswerError(
+                    f"the process of the run has not answered for {self._seconds:g} s; one that was suspended (ctrl+z)"
+                    " goes on with fg in its terminal, or with kill -CONT and its process id"
+                ) from error
             except OSError as error:
                 raise AttachError(f"the connection is lost ({error.strerror})") from error
             if not data:

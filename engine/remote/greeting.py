@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import asdict, dataclass
@@ -12,6 +13,8 @@ from rl_tui.engine.process.vital_signs import process_id
 from rl_tui.engine.session.codec import SCHEMA_VERSION, parse
 from rl_tui.engine.session.plain import from_plain
 from rl_tui.engine.version import VERSION
+
+LONGEST_REFUSAL = 200  # characters
 
 Wanted: TypeAlias = Literal["view", "outcomes"]  # the run's view and all events, or only the outcomes of commands
 
@@ -46,8 +49,15 @@ def greeting_of_client(wants: Wanted, name: str = "") -> str:
     return _line("client", ClientGreeting(VERSION, wants, os.getpid(), name))
 
 
+def refusal(why: str) -> str:
+    """The line instead of a run's greeting, after which the connection ends."""
+    return json.dumps({"v": SCHEMA_VERSION, "refused": why})
+
+
 def read_run(line: str) -> RunGreeting:
-    """Raises AttachError on what is none, or of another schema."""
+    """Raises AttachError on what is none, or of another schema, and on a refusal."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        raise AttachError(str(parse(line, "a greeting")["refused"])[:LONGEST_REFUSAL])
     greeting: RunGreeting = _read(line, "run", RunGreeting)
     return greeting
 

@@ -16,7 +16,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from rl_tui.engine.errors import AttachError, RlTuiError
-from rl_tui.engine.remote.greeting import Wanted, greeting_of_run, read_client
+from rl_tui.engine.remote.greeting import Wanted, greeting_of_run, read_client, refusal
 from rl_tui.engine.remote.lines import LineReader, lines_of
 from rl_tui.engine.remote.sockets import Listener, peer_of
 from rl_tui.engine.session.codec import SCHEMA_VERSION, decode_command, encode
@@ -39,6 +39,7 @@ from rl_tui.engine.session.view import RunView
 FOLD_SECONDS = 0.5  # between looks for events; more often would slow learning down
 BEAT_SECONDS = 0.1  # the same with clients
 MOST_CLIENTS = 32
+TOO_MANY = f"{MOST_CLIENTS} screens and programs are attached to this run, which is the most that it serves"
 MOST_NAME = 80  # characters
 QUEUE_BYTES = 8 << 20  # of events that a client has not read; one that is further behind gets a new snapshot
 GREETING_SECONDS = 10.0  # in which a client says what it wants
@@ -167,6 +168,7 @@ class SessionServer:
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._started: RunStarted | None = None
         self._listener: Listener | None = None
+        self.problem = ""  # why there is no socket
         self._is_closed = False
 
     @property
@@ -194,6 +196,7 @@ class SessionServer:
             try:
                 self._listen()
             except AttachError as error:
+                self.problem = str(error)
                 log(f"no attaching to this run: {error}")
             if self.folds and self._started.resumed and (problem := self._read_past()):
                 log(problem)
@@ -261,6 +264,7 @@ class SessionServer:
             if self._listener is None or not self._listener.is_at_its_place():
                 with contextlib.suppress(AttachError):  # it trains on
                     self._listen()
+                    self.problem = ""
             if is_over or self._is_closed or self._session.wait(0.0):
                 ends_at = min(ends_at, time.monotonic() + LAST_SECONDS)
                 if not self.has_output:
@@ -287,8 +291,11 @@ class SessionServer:
         assert self._started is not None
         with contextlib.suppress(OSError):  # it has left already, or there are no descriptors
             connection, _ = listener.accept()
-            if peer_of(connection) not in (os.getuid(), None) or len(self._clients) >= MOST_CLIENTS:
-                connection.close()
+            is_own = peer_of(connection) in (os.getuid(), None)
+            if not is_own or len(self._clients) >= MOST_CLIENTS:
+                with connection:
+                    if is_own:
+                        connection.send(f"{refusal(TOO_MANY)}\n".encode())
                 return
             self.admit(connection, greeting_of_run(self._started.run_id, self._started.path))
 

@@ -138,7 +138,9 @@ def connect(run: Path) -> socket.socket:
             connection.close()
             if not isinstance(error, FileNotFoundError) or time.monotonic() > deadline:
                 why = error.strerror or str(error)
-                raise AttachError(f"{run}: {process} trains it, but does not answer at {path} ({why})") from error
+                is_missing = isinstance(error, FileNotFoundError)
+                hint = f"; does it have another {FOLDER_VARIABLE}? Its log says where it has no socket" * is_missing
+                raise AttachError(f"{run}: {process} trains it, but does not answer at {path} ({why}){hint}") from error
         time.sleep(COMING_SECONDS / 100)
     if peer_of(connection) != os.getuid():
         connection.close()

@@ -77,6 +77,11 @@ class Launch:
         server = self._served = SessionServer(self, self._past, live)
         self._server = spawn("attach", lambda: server.main(self.log), self._bus, lambda _: None)
 
+    @property
+    def why_not_attach(self) -> str:
+        """Why others cannot attach to it; "" when they can, or once it trains."""
+        return "" if self._served is None else self._served.problem
+
     def lose_screen(self) -> None:
         """No screen folds the view in this process any more: those that attach see it all the same."""
         if self._served is not None:

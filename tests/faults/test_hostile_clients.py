@@ -135,6 +135,8 @@ def test_many_connections_at_once_are_refused_beyond_the_limit(socket_of: tuple[
                 connection.setblocking(False)
                 connection.connect(str(path))
         wait_until(lambda: run.server.num_clients == MOST_CLIENTS)
+        with pytest.raises(AttachError, match="the most that it serves"):
+            attach_to(run.path)
         run.publish(ProgressReported("Walker", 500_000, 500_000, 1.0, 1))
 
 

@@ -57,7 +57,7 @@ class Driven:
             player=player,
             preferences=preferences,
             screen_name=screen_name,
-            why_not_leave=why_not_leave,
+            why_not_leave=lambda: why_not_leave,
         )
         self._opened = opened
         self._running = self.app.run_test(size=size, notifications=notifications)

@@ -62,6 +62,7 @@ SYMBOLS = {  # by module, class or function, whose source must hold the name: wh
     "textual.drivers._writer_thread:WriterThread": {"_queue": "what the terminal has not taken"},
     "textual.drivers.linux_driver:LinuxDriver": {
         "_disable_mouse_support": "giving the terminal back",
+        "_file": "writing to a terminal that is gone",
         "_key_thread": "giving the terminal back",
         "_sigcont_application": "fg",
         "_sigtstp_application": "ctrl+z",

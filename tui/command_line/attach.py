@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rl_tui.engine.errors import AttachError, ConfigError, RlTuiError
-from rl_tui.engine.remote.client import RemoteSession, attach_to
+from rl_tui.engine.remote.client import ANSWER_SECONDS, RemoteSession, attach_to
 from rl_tui.engine.remote.greeting import Wanted
 from rl_tui.engine.running.threads import spawn
 from rl_tui.engine.session.text import safe_text
@@ -73,16 +73,17 @@ def attach(words: Sequence[str]) -> int:
     return FAILED_CODE if reason is None else 0
 
 
-def session_of(path: Path, wants: Wanted = "view", name: str = "") -> RemoteSession:
+def session_of(path: Path, wants: Wanted = "view", name: str = "", seconds: float = ANSWER_SECONDS) -> RemoteSession:
     """That of the run in this folder. Raises AttachError; of a run that no process trains with how to resume it."""
     runs = Archive(path.parent)
     run = summarize(path)
     if run is not None and not run.is_alive:
         how = f"{path}: no process trains it now, it is {run.state}"
         with contextlib.suppress(RlTuiError):  # of what it would refuse
-            how += f"; resume it with: {shell_command(runs.resume_command(path.name))}"
+            resume = shell_command(runs.resume_command(path.name))
+            how += f"; resume it with: {resume}" if run.state != "finished" else ""
         raise AttachError(how)
-    return attach_to(path, wants, name)
+    return attach_to(path, wants, name, seconds)
 
 
 def folder_of(archive: Archive, name: str | None) -> Path:

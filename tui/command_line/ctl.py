@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rl_tui.engine.errors import AttachError, ConfigError
-from rl_tui.engine.remote.client import RemoteSession
+from rl_tui.engine.remote.client import ANSWER_SECONDS, NoAnswerError, RemoteSession
+from rl_tui.engine.remote.greeting import Wanted
 from rl_tui.engine.running.threads import spawn
 from rl_tui.engine.session.messages import (
     AddNote,
@@ -96,7 +97,14 @@ def ctl(words: Sequence[str]) -> int:
     typed = _parse(words)
     path = folder_of(Archive(Path(typed.results_dir)), typed.run)
     action = ACTIONS.get(typed.action)
-    session = session_of(path, "view" if action is None or action.needs_view else "outcomes")
+    wants: Wanted = "view" if action is None or action.needs_view else "outcomes"
+    try:
+        session = session_of(path, wants, seconds=min(typed.timeout, ANSWER_SECONDS))
+    except NoAnswerError as error:
+        if typed.timeout >= ANSWER_SECONDS:
+            raise
+        write_stderr(str(error))
+        return TIMEOUT_CODE
     try:
         if action is None:
             write_stdout(_status(path, session.live.view, is_json=typed.json))
@@ -115,7 +123,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("run", metavar="RUN", help="id or folder of the run")
     parser.add_argument("action", choices=[*ACTIONS, STATUS], metavar="ACTION", help="see below")
-    parser.add_argument("values", nargs="*", metavar="VALUE", help="see below")
+    parser.add_argument("values", nargs="*", default=[], metavar="VALUE", help="see below")
     parser.add_argument("--results-dir", default=RESULTS_DIR, metavar="DIR", help=FOLDER_TEXT)
     parser.add_argument("--behavior", metavar="NAME", help="which behavior, if the run has several")
     parser.add_argument("--now", action="store_true", help="with stop: what came after the last checkpoints is lost")
@@ -125,6 +133,10 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     typed = parse(parser, words)
     expected = ACTIONS[typed.action].values if typed.action in ACTIONS else ()
+    if typed.action == "note" and typed.values:
+        typed.values = [" ".join(typed.values)]
+    if typed.now and typed.action != "stop":
+        parser.error("--now: only with stop")
     if len(typed.values) != len(expected):
         wanted = " ".join(expected) or "nothing"
         parser.error(f"{typed.action}: must be followed by {wanted}, got {' '.join(typed.values) or 'nothing'}")
@@ -135,7 +147,7 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise ConfigError(f"must be a number, got {text!r}") from error
+        raise ConfigError(f"VALUE: must be a number, got {text!r}") from error
 
 
 def _behavior(typed: argparse.Namespace, view: RunView) -> str:

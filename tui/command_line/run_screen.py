@@ -57,7 +57,7 @@ class ScreenSubject:
     is_made_up: bool = False
     detaches: bool = False
     hangups: Hangups = ENDING
-    why_not_leave: str = ""
+    why_not_leave: Callable[[], str] = str
     screen_name: str = ""
     said: str = ""
 

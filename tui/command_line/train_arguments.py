@@ -193,7 +193,7 @@ def _add_output_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--no-ui", action="store_true", help="no screen: print one line per summary and event")
     format_text = "format of these lines (default text)"
     hangup_text = "when the terminal is gone: go on (default), or save and stop"
-    detach_text = "return once it trains; `rl-tui attach` shows it"
+    detach_text = "return once it trains, without a screen; `rl-tui attach` shows it"
     group.add_argument("--detach", action="store_true", help=detach_text)
     group.add_argument("--on-hangup", type=_one_of("continue", "stop"), metavar="{continue,stop}", help=hangup_text)
     group.add_argument("--log-format", type=_one_of("text", "json"), metavar="{text,json}", help=format_text)

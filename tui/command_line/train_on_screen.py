@@ -31,7 +31,7 @@ from rl_tui.tui.command_line.train_headless import output_log, print_events, rep
 from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.naming import screen_name
 from rl_tui.tui.terminal.relaunch import relaunch
-from rl_tui.tui.terminal.signals import RunSignals
+from rl_tui.tui.terminal.signals import GONE_NOTE, RunSignals
 from rl_tui.tui.terminal.streams import write_error, write_stderr, write_stdout
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def train_on_screen(arguments: TrainArguments) -> int:
         runs=runs,
         outlives_screen=True,
         hangups=hangups,
-        why_not_leave=why_not_leave(),
+        why_not_leave=lambda: why_not_leave() or launch.why_not_attach,
         screen_name=screen,
         output_log=lambda: None if live.view.run is None else output_log(live.view.run.path),
     )
@@ -93,6 +93,8 @@ def train_on_screen(arguments: TrainArguments) -> int:
         launch.watching.end()  # a screen that failed has not done so
         continues = not shown.was_left and not launch.wait(0)
         save_output(shown, view, continues=continues)
+        if continues and shown.exit_reason == "lost":
+            launch.log(GONE_NOTE)
         if continues and shown.exit_reason == "detached":
             assert view.run is not None
             leave_terminal(Path(view.run.path), hangups)

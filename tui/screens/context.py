@@ -46,7 +46,7 @@ class Context:
     forbids: str = ""
     is_made_up: bool = False
     detaches: bool = False
-    why_not_leave: str = ""
+    why_not_leave: Callable[[], str] = str
 
     @property
     def view(self) -> RunView:

@@ -72,7 +72,7 @@ class ExitPolicy:
         """Ask; when the dialog is open, stop with checkpoints; while they are being saved, stop now."""
         is_repeat = monotonic() - self._interrupted_at < REPEAT_SECONDS
         self._interrupted_at = monotonic()
-        if self.is_free:
+        if self.is_free or (self.context.detaches and self.context.controls.refuses):
             self.request_exit()
         elif not isinstance(self._app.screen, LeaveScreen):
             self._show_dialog()

@@ -124,7 +124,7 @@ class LeavePane(Pane):
 def can_leave(context: Context, asked_at: float | None) -> bool:
     """Whether the run can go on without this screen. asked_at: when it was asked to stop, if it was."""
     ends = context.view.is_over or asked_at is not None or context.is_made_up
-    return not ends and not context.why_not_leave
+    return not ends and not context.why_not_leave()
 
 
 def choices(frame: Frame, width: int, cost: str, *, can_leave: bool = False) -> list[Line]:

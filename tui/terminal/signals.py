@@ -51,6 +51,7 @@ class RunSignals:
         self._terminated_at = -math.inf
         self._pending: list[Stop | SaveCheckpoint] = []
         self._notes: list[str] = []
+        self._has_lost_terminal = False
         self._previous: dict[signal.Signals, Disposition] = {}
 
     def __enter__(self) -> RunSignals:
@@ -86,7 +87,9 @@ class RunSignals:
         elif number == IGNORED:
             self._notes.append(IGNORED_NOTE)
         elif number == signal.SIGHUP and self._hangups.is_survived():
-            self._notes.append(GONE_NOTE)
+            if not self._has_lost_terminal:
+                self._notes.append(GONE_NOTE)
+            self._has_lost_terminal = True
         else:
             self._record_stop(number)
 

@@ -86,7 +86,9 @@ class Lessons:
         """Go to a lesson, from 1, by hand; what that is, in words. Raises ConfigError."""
         with self._lock:
             if parameter not in self._settings:
-                raise ConfigError(f"parameter: must be one of {', '.join(self._settings) or 'none'}, got {parameter!r}")
+                if not self._settings:
+                    raise ConfigError("the run has no environment parameters")
+                raise ConfigError(f"parameter: must be one of {', '.join(self._settings)}, got {parameter!r}")
             if not isinstance(self._settings[parameter], CurriculumSettings):
                 raise ConfigError(f"{parameter} has no lessons")
             count = self._curricula.num_lessons(parameter)
