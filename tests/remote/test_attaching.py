@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.errors import AttachError
-from rl_tui.engine.remote import client, server
+from rl_tui.engine.remote import client, served_client, server
 from rl_tui.engine.remote.client import LOST, RemoteSession, attach_to
 from rl_tui.engine.remote.greeting import greeting_of_client, read_run
 from rl_tui.engine.remote.lines import LineReader
@@ -136,7 +136,7 @@ def test_many_see_the_same(tmp_path: Path) -> None:
 
 
 def test_reader_that_is_behind_gets_the_view_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "QUEUE_BYTES", 20_000)
+    monkeypatch.setattr(served_client, "QUEUE_BYTES", 20_000)
     with served(tmp_path, scenes.healthy(1).view()) as run:
         attach_soon(run)
         session = attach_to(run.path)  # and does not read
