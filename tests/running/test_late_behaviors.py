@@ -199,9 +199,9 @@ def test_late_behavior_that_diverged_is_rolled_back_and_appears_again(tmp_path: 
         failure = run.wait_for(BehaviorStateChanged, lambda event: event.state == "failed")
         assert (failure.behavior, failure.can_roll_back) == ("Right", True)
         run.wait_for(RunStateChanged, lambda event: event.state == "paused")
-        good = [event for event in run.of(CheckpointSaved) if event.behavior == "Right" and event.reason != "error"]
+        good = run.wait_for(CheckpointSaved, lambda event: event.behavior == "Right" and event.reason != "error")
         RELEASE.set()
-        assert run.send(RollBack("Right", good[-1].path)).ok
+        assert run.send(RollBack("Right", good.path)).ok
         assert run.wait() == 0, run.recent_events()
     assert states(run, "Left") == ["training", "finished"]
     assert states(run, "Right") == ["training", "failed", "training", "finished"]

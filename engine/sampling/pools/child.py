@@ -25,7 +25,7 @@ _BOOT = (
 # Once the modules are there, which takes half a second by itself, and ten while another process trains on every core.
 _LOWER_PRIORITY = "from rl_tui.engine.sampling.pools.process_group import lower_priority; lower_priority({niceness}); "
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-_DUMP_SECONDS = 0.5  # for a hanging process to dump its stacks
+_DUMP_SECONDS = 3.0  # for a hanging process to dump its stacks, on a busy machine; one that is stopped never does
 _EXIT_SECONDS = 1.0  # between the end of a worker's pipe and its exit status
 
 
@@ -122,7 +122,7 @@ class Child:
         os.kill(self._process.pid, signal.SIGUSR1)
         poll = select.poll()  # with nothing registered: a wait that the dump cannot end
         waited = 0.0
-        while not self.printed() and waited < _DUMP_SECONDS:
+        while ", line " not in self.printed() and waited < _DUMP_SECONDS:
             poll.poll(20)
             waited += 0.02
 
