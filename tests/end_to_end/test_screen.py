@@ -161,7 +161,8 @@ def test_run_is_left_running_and_the_shell_goes_on(folder: Path) -> None:
     finally:
         assert run("ctl", "cartpole", "stop", folder=folder)[0] == 0
     events = events_of(results)
-    assert [e.screen != "" for e in events if isinstance(e, ControllerChanged)] == [True, False, True, False]
+    shown = [e.screen != "" for e in events if isinstance(e, ControllerChanged)]
+    assert shown[:3] == [True, False, True]  # the run may end before it hears that the last one has left
     assert [e.reason for e in events if isinstance(e, CheckpointSaved)] == ["asked", "interrupted"]
     assert [e for e in events if isinstance(e, RunStateChanged)][-1].exit_code == 0
     wait_until(lambda: run("ls", "results", "--json", folder=folder)[1].count('"is_alive": false') == 1)
