@@ -65,6 +65,7 @@ class RemoteSession:
         self._is_leaving = self._is_read = False
         self._unanswered: set[str] | None = set()  # ids of commands; None once nothing more is answered
         self._answering = threading.Lock()
+        self.lost: frozenset[str] = frozenset()  # ids of commands that the run has not answered, and never will
         self.bus = EventBus()
         self.live = LiveView(self.bus.subscribe())
         self.watching = Unwatchable(UNWATCHABLE)
@@ -144,6 +145,7 @@ class RemoteSession:
         """Nothing more comes: the run has ended, or goes on without this session, or its process is gone."""
         with self._answering:
             unanswered, self._unanswered = self._unanswered or set(), None
+            self.lost |= unanswered
         for command_id in unanswered:
             self.bus.publish(CommandFinished(command_id, False, LEFT if self._is_leaving else problem))
         with self.live.reading() as view:

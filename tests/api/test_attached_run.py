@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,16 @@ def endless(folder: Path, **keywords: Any) -> rl_tui.RunHandle:
     )
 
 
+def endless_program(folder: Path) -> tuple[subprocess.Popen[str], Path]:
+    """A process that trains, and the folder of its run."""
+    (folder / "cartpole.yaml").write_text(CARTPOLE)
+    (folder / "slow.py").write_text(SLOW)
+    process = start_program("cartpole.yaml", *ENDLESS, "--no-ui", folder=folder)
+    results = folder / "results/cartpole"
+    wait_until((results / "run.lock").exists)
+    return process, results
+
+
 def step_of(run: rl_tui.RunHandle) -> int:
     behavior = run.view.behaviors.get("CartPole")
     return 0 if behavior is None else behavior.step
@@ -43,12 +54,8 @@ def episodes_of(run: rl_tui.RunHandle) -> int:
 
 
 def test_attached_run_is_watched_and_controlled_as_one_that_was_started(tmp_path: Path) -> None:
-    (tmp_path / "cartpole.yaml").write_text(CARTPOLE)
-    (tmp_path / "slow.py").write_text(SLOW)
-    process = start_program("cartpole.yaml", *ENDLESS, "--no-ui", folder=tmp_path)
-    results = tmp_path / "results/cartpole"
+    process, results = endless_program(tmp_path)
     try:
-        wait_until((results / "run.lock").exists)
         with rl_tui.attach(results) as run:
             assert run.path == results
             wait_until(lambda: step_of(run) > 1000)
@@ -76,12 +83,8 @@ def test_attached_run_is_watched_and_controlled_as_one_that_was_started(tmp_path
 
 
 def test_commands_to_a_process_that_is_gone_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "cartpole.yaml").write_text(CARTPOLE)
-    (tmp_path / "slow.py").write_text(SLOW)
-    process = start_program("cartpole.yaml", *ENDLESS, "--no-ui", folder=tmp_path)
-    results = tmp_path / "results/cartpole"
+    process, results = endless_program(tmp_path)
     try:
-        wait_until((results / "run.lock").exists)
         run = rl_tui.attach(results)
         process.send_signal(signal.SIGSTOP)  # it hears nothing any more
         asked = run.pause()

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
     YieldToScreen,
 )
+from rl_tui.tui.command_line.ctl import ctl
 from tests.deadline import DEADLINE_SECONDS, wait_until
 from tests.remote.served import Served, attached, served
 from tests.tui import scenes
@@ -165,6 +167,17 @@ def test_end_of_the_run_is_the_last_that_comes(tmp_path: Path) -> None:
         assert not socket_path(run.path, os.getpid()).exists()
 
 
+def test_command_of_a_script_ends_with_an_error_where_the_process_is_gone_before_it_answers(tmp_path: Path) -> None:
+    with served(tmp_path, scenes.healthy(1).view()) as run, ThreadPoolExecutor(1) as scripts:
+        run.session.answers = False
+        attach_soon(run)
+        asked = scripts.submit(ctl, [str(run.path), "pause"])
+        wait_until(lambda: len(run.session.commands) == 1)
+        run.server.close()
+        with pytest.raises(AttachError, match="its process ended before it answered"):
+            asked.result(DEADLINE_SECONDS)
+
+
 def test_process_that_is_gone_has_interrupted_the_run(tmp_path: Path) -> None:
     with served(tmp_path, scenes.healthy(1).view()) as run:
         attach_soon(run)
@@ -252,8 +265,9 @@ def test_stale_socket_of_a_process_that_is_gone_is_not_spoken_to(tmp_path: Path,
         path.unlink()
         with attached(run.path):
             pass  # it was made again
-        path.unlink()
-        path.symlink_to(tmp_path / "elsewhere")
+        link = path.with_name("link")
+        link.symlink_to(tmp_path / "elsewhere")
+        link.replace(path)  # at once: it would be made again
         with pytest.raises(AttachError, match="not a socket of this user"):
             attach_to(run.path)
 

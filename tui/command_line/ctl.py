@@ -169,10 +169,10 @@ def _ask(session: RemoteSession, command: Command, typed: argparse.Namespace) ->
         if left <= 0:
             _say(command, None, "sent" if typed.no_wait else f"no outcome within {typed.timeout:g} s", typed.json)
             return 0 if typed.no_wait else TIMEOUT_CODE
-        if session.wait(0.0) and session.live.outcome(command.id) is None:
-            raise AttachError(f"{typed.run}: its process ended before it answered")
         woken.wait(min(left, LOOK_SECONDS))
         woken.clear()
+    if command.id in session.lost:
+        raise AttachError(f"{typed.run}: its process ended before it answered")
     _say(command, outcome.ok, outcome.message, typed.json)
     return 0 if outcome.ok else REFUSED_CODE
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
-from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.errors import OutputError
 from rl_tui.engine.process.hangups import Hangups
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.session.text import safe_text
@@ -22,9 +23,8 @@ def why_not_leave() -> str:
 
 def leave_terminal(run: Path, hangups: Hangups) -> None:
     """The shell goes on, and this process has no terminal. Called by the main thread, outside the screen."""
-    if why_not_leave():
-        raise ConfigError(f"leave it running: not possible, {why_not_leave()}")
-    write_stdout(way_back(run))
+    with contextlib.suppress(OutputError, BrokenPipeError):  # a terminal that is gone meanwhile must not end the run
+        write_stdout(way_back(run))
     leave_streams()
     os.setsid()  # this is no leader of a group: another process has started it
     hangups.leave()
