@@ -110,7 +110,8 @@ class BehaviorSpec:
 
     spaces: the Gymnasium spaces that they were made from, see space_json.py; unity_package: of the player. None for
     other environments. reward_threshold: the mean return with which its environment counts as solved, where Gymnasium's
-    registry has one. choice_names: what the choices of the only branch mean, where that is known; else empty.
+    registry has one. choice_names: what the choices of the only branch mean, where that is known; else empty. teams:
+    the numbers of those that have appeared, in order; empty where its agents are of none.
     """
 
     name: str
@@ -120,6 +121,7 @@ class BehaviorSpec:
     unity_package: UnityPackage | None = field(default=None, compare=False)
     reward_threshold: float | None = field(default=None, compare=False)
     choice_names: tuple[str, ...] = field(default=(), compare=False)
+    teams: tuple[int, ...] = field(default=(), compare=False)
 
 
 @dataclass(slots=True)

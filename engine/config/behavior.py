@@ -23,6 +23,7 @@ from rl_tui.engine.config.types import (
     Interval,
     NotNegative,
     PathText,
+    Positive,
     PositiveWhole,
     Settings,
     Whole,
@@ -41,6 +42,14 @@ class SelfPlaySettings(Settings):
     window: PositiveWhole = 10
     play_against_latest_model_ratio: float = 0.5
     initial_elo: float = 1200.0
+    elo_k: Positive = Field(1.0, description="How far one game moves a rating at most.")
+    game_result: Literal["final_reward", "return"] = Field(
+        "final_reward", description="What decides a game: the last reward of the team that learns, or its return."
+    )
+    draw_margin: NotNegative = Field(0.0, description="How far from 0 a result is a draw.")
+    interrupted_games: Literal["ignore", "draw"] = Field(
+        "ignore", description="What a game counts that was cut off by a limit of steps."
+    )
 
     @classmethod
     def complete(cls, written: dict[str, object]) -> dict[str, object]:

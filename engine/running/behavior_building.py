@@ -268,6 +268,8 @@ class BehaviorBuilder:
                 reward_threshold=spec.reward_threshold,
                 earlier_returns=earlier,
                 learns_offline=self._learns_offline,
+                teams=spec.teams,
+                plays_itself=run.is_training and config.self_play is not None,
             )
         )
 

@@ -27,7 +27,6 @@ from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.observation_space import Bounded, Limited
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
-from rl_tui.engine.sampling.pools.teams import split_name
 from rl_tui.engine.sampling.pools.worker_process import START_SECONDS, start_seconds
 from rl_tui.engine.sampling.random_policy import RandomPolicies, RandomPolicy
 from rl_tui.engine.session.text import counted
@@ -98,14 +97,15 @@ def check(
             "ok", f"{num_copies} {'copy' if num_copies == 1 else 'copies'} made in {time.monotonic() - start:.2f} s"
         )
         for spec in pool.specs.values():
-            yield from _about(spec, pool.num_agents[spec.name], num_copies, _teams(made, spec.name))
+            yield from _about(spec, pool.num_agents[spec.name], num_copies, _teams(spec))
         total = num_steps * max(1, sum(pool.num_agents.values()))
         played = call_with_timeout(timeout, pool, lambda: _play(pool, total, seed))
         if not pool.specs:
             raise EnvironmentFailure(f"{env}: no behavior appeared in {total} steps: there is nothing to train")
         for name, num_rounds in played.appeared.items():
             after = f", appeared after {num_rounds} step{'s' if num_rounds != 1 else ''}"
-            yield from _about(pool.specs[name], pool.num_agents[name], num_copies, f"{_teams(made, name)}{after}")
+            spec = pool.specs[name]
+            yield from _about(spec, pool.num_agents[name], num_copies, f"{_teams(spec)}{after}")
         yield Finding("ok", f"{played.num_steps} random steps: shapes, types and values match the spaces")
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
         yield from _departures(played)
@@ -126,11 +126,9 @@ def _source(env: str, kwargs: Mapping[str, object], wrappers: tuple[Wrapper, ...
     return EnvironmentSource(env, BEHAVIOR, kwargs, adaptation=Adaptation(wrappers=wrappers))
 
 
-def _teams(made: Sequence[Environment], behavior: str) -> str:
-    """A behavior's teams in words; empty without any."""
-    members = {split_name(name) for environment in made for name in environment.specs}
-    teams = sorted(team for name, team in members if name == behavior and team is not None)
-    return f", team{'s' if len(teams) > 1 else ''} {', '.join(map(str, teams))}" if teams else ""
+def _teams(spec: BehaviorSpec) -> str:
+    """Its teams in words; empty without any."""
+    return f", team{'s' if len(spec.teams) > 1 else ''} {', '.join(map(str, spec.teams))}" if spec.teams else ""
 
 
 def _about(spec: BehaviorSpec, num_agents: int, num_copies: int, more: str) -> Iterator[Finding]:

@@ -56,6 +56,7 @@ class BehaviorStarted:
     trainer's own metrics that say most about its learning. reward_threshold: the mean return with which its environment
     counts as solved, None where it is not known. earlier_returns: of episodes before the run was resumed, two that
     differ, or the one that all had; empty where none is known. learns_offline: from demonstrations, and no agent acts.
+    teams: of its agents, those that had appeared by then. plays_itself: its opponents act by its own earlier policies.
     """
 
     behavior: str
@@ -73,6 +74,8 @@ class BehaviorStarted:
     reward_threshold: float | None = None
     earlier_returns: tuple[float, ...] = ()
     learns_offline: bool = False
+    teams: tuple[int, ...] = ()
+    plays_itself: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +203,41 @@ class EvaluationReported:
     mean_length: float
     seconds: float
     deterministic: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueSnapshot:
+    """An earlier policy of a behavior that others play against in self-play. step: at which it was taken.
+
+    rating: Elo. won, drawn, lost: its games against the policy that learns. is_playing: it is an opponent at present.
+    """
+
+    step: int
+    rating: float
+    won: int = 0
+    drawn: int = 0
+    lost: int = 0
+    is_playing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueReported:
+    """Self-play of one behavior: whenever a team, an opponent or a snapshot changes, and else once a second at most
+    while games end.
+
+    rating: Elo of the policy that learns. learning_team: of all behaviors that play in its environment; is_learning:
+    whether this behavior has agents of that team, and so learns. teams: those of this behavior. num_games: that were
+    rated since the beginning of training. snapshots: those in the window, oldest first.
+    """
+
+    behavior: str
+    step: int
+    rating: float
+    learning_team: int
+    is_learning: bool
+    teams: tuple[int, ...]
+    num_games: int
+    snapshots: tuple[LeagueSnapshot, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -599,6 +637,7 @@ Event: TypeAlias = (
     | EpisodesFinished
     | MetricsReported
     | EvaluationReported
+    | LeagueReported
     | TimeSplit
     | CheckpointSaved
     | CheckpointFailed
@@ -630,6 +669,7 @@ Event: TypeAlias = (
 DELTAS: tuple[type, ...] = (
     ProgressReported,
     StepsAwaited,
+    LeagueReported,
     TimeSplit,
     ParametersReported,
     DevicesSampled,

@@ -23,6 +23,7 @@ from rl_tui.engine.session.messages import (
     GpuProcess,
     Histogram,
     HyperparametersReported,
+    LeagueSnapshot,
     LogEmitted,
     MetricsReported,
     ParameterStatus,
@@ -46,7 +47,7 @@ def strategy_of(hint: object) -> st.SearchStrategy:
     simple = {float: FLOATS, int: st.integers(), str: TEXTS, bool: st.booleans(), Histogram: HISTOGRAMS}
     if hint in simple:
         return simple[hint]
-    if hint in (EpisodeGroup, Gpu, GpuProcess, ParameterStatus, Range, RunProcess, Worker):
+    if hint in (EpisodeGroup, Gpu, GpuProcess, LeagueSnapshot, ParameterStatus, Range, RunProcess, Worker):
         return st.builds(hint, **{name: strategy_of(h) for name, h in typing.get_type_hints(hint).items()})
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import attrgetter
 from typing import Any
 
@@ -28,14 +28,17 @@ class CommonSpecs:
 
     def add(self, instance: int, specs: Mapping[str, BehaviorSpec]) -> None:
         """What one instance has by now. Raises EnvironmentFailure for a behavior that is another one elsewhere."""
+        known = dict(self.specs)
         for name, spec in specs.items():
             first = self._met_in.setdefault(name, instance)
-            if self.specs.get(name, spec) != spec:
+            before = known.get(name, spec)
+            if before != spec:
                 raise EnvironmentFailure(
                     f"behavior {name} must have the observations and actions it has in instance {first}"
                 )
+            known[name] = replace(spec, teams=tuple(sorted({*before.teams, *spec.teams}))) if spec.teams else spec
         self._of[instance] = specs
-        self.specs = {**self.specs, **specs}
+        self.specs = known
 
 
 def with_all_behaviors(actions: Mapping[str, Actions], specs: Mapping[str, BehaviorSpec]) -> Mapping[str, Actions]:

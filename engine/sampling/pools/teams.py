@@ -72,7 +72,12 @@ class Teams:
             self._named_by.setdefault(behavior, name)
             self._members[name] = behavior, team
             self.has_any |= team is not None
+        if self.has_any:
+            known = {behavior: replace(spec, teams=self._teams_of(behavior)) for behavior, spec in known.items()}
         self.specs = known
+
+    def _teams_of(self, behavior: str) -> tuple[int, ...]:
+        return tuple(sorted(team for of, team in self._members.values() if of == behavior and team is not None))
 
     def total(self, counts: Mapping[str, int]) -> dict[str, int]:
         """Numbers by the environment's names, added up by behavior; 0 where it gives none."""

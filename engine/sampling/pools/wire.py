@@ -127,6 +127,7 @@ class SpecJson(TypedDict):
     unity_package: tuple[str, Literal["CHW", "HWC"]] | None
     reward_threshold: float | None
     choice_names: list[str]
+    teams: list[int]
 
 
 def spec_to_json(spec: BehaviorSpec) -> Json:
@@ -140,6 +141,7 @@ def spec_to_json(spec: BehaviorSpec) -> Json:
         "unity_package": None if spec.unity_package is None else list(astuple(spec.unity_package)),
         "reward_threshold": spec.reward_threshold,
         "choice_names": list(spec.choice_names),
+        "teams": list(spec.teams),
     }
 
 
@@ -156,6 +158,7 @@ def spec_from_json(fields: SpecJson) -> BehaviorSpec:
         package,
         fields["reward_threshold"],
         tuple(fields["choice_names"]),
+        tuple(fields["teams"]),
     )
 
 
