@@ -245,6 +245,7 @@ def join_trajectories(blocks: Sequence[Trajectories]) -> Trajectories:
         measured=measured,
         statistics=statistics,
         departed=_join_departed(blocks),
+        games=tuple(game for block in blocks for game in block.games),
         **join_fields(_TRAJECTORIES, blocks, rows),
         **join_fields(SEGMENT_FIELDS, blocks, segments),
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
-from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,6 +235,27 @@ class Steps:
     statistics: tuple[Statistic, ...] | None = None
 
 
+class GameSide(NamedTuple):
+    """What a team was in one game: an agent or a group. policy: the number of the one that acted for it, LEARNING or an
+    opponent's. reward: the last one; total: of the episode; of a group the mean of its agents that were there at the
+    end. is_interrupted: the episode was truncated. is_whole: the policy acted for it from the beginning to the end."""
+
+    behavior: str
+    team: int
+    policy: int
+    reward: float
+    total: float
+    is_interrupted: bool = False
+    is_whole: bool = True
+
+
+class Game(NamedTuple):
+    """One that the policy that learns has played to its end. opponents: one of each other team."""
+
+    own: GameSide
+    opponents: tuple[GameSide, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Trajectories:
     """A block of whole segments of trajectories, packed: N rows in P segments. Read-only from now on.
@@ -273,6 +294,7 @@ class Trajectories:
     is_learned: bool[P], the policy that learns chose all actions of the segment; None: of every segment
     unlearned_returns: as episode_returns, of episodes whose last action another policy chose than the one that learns
     unlearned_lengths: as episode_lengths, of the same
+    games: that the policy that learns has played to their ends since the last block, in self-play
     """
 
     observations: Observations
@@ -304,6 +326,7 @@ class Trajectories:
     is_learned: Bool | None = None
     unlearned_returns: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
     unlearned_lengths: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
+    games: tuple[Game, ...] = ()
 
     @staticmethod
     def from_episodes(episodes: Iterable[Any], policy: EpisodeReader) -> Trajectories:
@@ -439,6 +462,10 @@ class PolicyRecipe:
 
     maker: str
     arguments: dict[str, Json]
+
+    def to_json(self) -> Json:
+        """What crosses to another process."""
+        return {"maker": self.maker, "arguments": self.arguments}
 
 
 @runtime_checkable

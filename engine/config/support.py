@@ -146,8 +146,6 @@ def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterato
         yield from _unusable((*path, "reward_signals", name), f"reward signal {name}", signal)
     place = (*path, "network_settings", "vis_encode_type")
     yield from _unusable(place, f"encoder {network.vis_encode_type}", network.encoder_settings, of_key=False)
-    if behavior.self_play is not None:
-        yield Diagnostic((*path, "self_play"), f"self-play {_LATER}", of_key=True)
     if not behavior.hyperparameters.learns_from_rewards and behavior.behavioral_cloning is not None:
         yield Diagnostic((*path, "behavioral_cloning"), f"{trainer} already learns by cloning alone", of_key=True)
     if behavior.init_path is not None and behavior.init_path.endswith(".pt"):

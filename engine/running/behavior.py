@@ -12,6 +12,7 @@ from rl_tui.engine.errors import HookError, PluginError, RlTuiError
 from rl_tui.engine.process.tracebacks import name_and_text
 from rl_tui.engine.running.hooks import HookStop
 from rl_tui.engine.running.learner import Learner
+from rl_tui.engine.running.self_play.live_league import LiveLeague
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.specs import BehaviorSpec, Policy, State, Trajectories
@@ -26,7 +27,7 @@ class Behavior:
     """Used by its collector's thread, and by the thread `learner:NAME` where it is threaded.
 
     control: of its environment's worker. blocks: for the learner's thread, None where it learns in the collector's.
-    save_traceback: of a plug-in or a hook that failed.
+    save_traceback: of a plug-in or a hook that failed. league: None without self-play.
     """
 
     spec: BehaviorSpec
@@ -37,6 +38,7 @@ class Behavior:
     control: Control
     blocks: queue.Queue[Block] | None
     save_traceback: Callable[[PluginError | HookError], None]
+    league: LiveLeague | None = None
 
     @property
     def is_threaded(self) -> bool:

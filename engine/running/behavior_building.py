@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.behavior import BehaviorConfig, SelfPlaySettings
 from rl_tui.engine.config.environment_name import EDITOR
 from rl_tui.engine.config.environments import has_agents
 from rl_tui.engine.config.naming import switched_on
@@ -20,6 +20,7 @@ from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.policy_copies import MakePolicy
+from rl_tui.engine.learning.self_play.rotation import TeamRotation
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.running.announcements import (
     describe,
@@ -39,12 +40,14 @@ from rl_tui.engine.running.machine.memory import size_text
 from rl_tui.engine.running.ranks.messages import Restored
 from rl_tui.engine.running.run_setup import RunSetup, derived_seed
 from rl_tui.engine.running.saver import Files, SaveJob
+from rl_tui.engine.running.self_play.live_league import LiveLeague, longest_game
 from rl_tui.engine.running.summaries import LearnerSettings
 from rl_tui.engine.running.teacher import read_teacher
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.watching.viewer import WatchTarget
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.team_policies import TeamPolicies
 from rl_tui.engine.session.messages import BehaviorStarted
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
@@ -54,13 +57,15 @@ from rl_tui.engine.storage.earlier_returns import earlier_returns
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a behavior acts: the environment of this index in the run. target: how its behaviors are watched."""
+    """Where a behavior acts: the environment of this index in the run. target: how its behaviors are watched. rotation:
+    of the teams that play each other there."""
 
     index: int
     source: EnvironmentSource
     pool: EnvironmentPool
     control: Control
     target: WatchTarget
+    rotation: TeamRotation
 
 
 class BehaviorBuilder:
@@ -80,12 +85,13 @@ class BehaviorBuilder:
             if self._run.is_training:
                 trainer.use_demonstrations(self._demonstrations())
                 self._use_teacher(trainer)
+            league = self._league(trainer)
             policy = self._acting_policy(trainer)
             to_watch = trainer.policy_maker(derived_seed(self._place.target.seed, False))
             files = self._files(trainer, to_watch) if self._run.role.leads else None
             evaluator = self._evaluator(trainer)
             self._note_observations(trainer.num_parameters)
-            settings = self._settings()
+            settings = self._settings(league)
             parts = CheckpointParts(settings, trainer, self._run.bus)
             step, has_replay = self._restore(files, parts)
             if step and not self._run.role.leads:
@@ -102,7 +108,7 @@ class BehaviorBuilder:
         self._announce(trainer, step, has_replay)
         if self._run.is_training:
             learner.hyperparameters.publish()
-        return self._behavior(learner, policy, trainer)
+        return self._behavior(learner, policy, trainer, league)
 
     def _require_supported(self) -> None:
         run = self._run
@@ -136,9 +142,27 @@ class BehaviorBuilder:
 
     def _acting_policy(self, trainer: Trainer, *step: int) -> Policy:
         """The one that collects. step: where it goes on, if no checkpoint keeps its generator."""
-        seed = derived_seed(self._run.seed, self._index, 1, *step)
+        policy = self._make_policy(trainer, derived_seed(self._run.seed, self._index, 1, *step))
+        return policy if self._self_play is None else TeamPolicies(policy, longest_game(self._self_play))
+
+    def _make_policy(self, trainer: Trainer, seed: int) -> Policy:
         is_greedy = self._config.network_settings.deterministic
         return trainer.make_policy(seed, is_greedy=True) if is_greedy else trainer.make_policy(seed)
+
+    @property
+    def _self_play(self) -> SelfPlaySettings | None:
+        return self._config.self_play if self._run.is_training and not self._learns_offline else None
+
+    def _league(self, trainer: Trainer) -> LiveLeague | None:
+        """None without self-play."""
+        if self._self_play is None:
+            return None
+        seed, index, make, step = self._run.seed, self._index, self._make_policy, self._run.step
+
+        def make_policy(number: int) -> Policy:
+            return make(trainer, derived_seed(seed, index, 5, step, number))
+
+        return LiveLeague(self._self_play, self._place.rotation, derived_seed(seed, index, 6), make_policy)
 
     def _files(self, trainer: Trainer, make_policy: MakePolicy) -> Files:
         """Where it is saved and exported; a warning says why it cannot be exported."""
@@ -201,7 +225,7 @@ class BehaviorBuilder:
             level, text = noted
             run.bus.log(level, name, text)
 
-    def _settings(self) -> LearnerSettings:
+    def _settings(self, league: LiveLeague | None) -> LearnerSettings:
         run, place = self._run, self._place
         return LearnerSettings(
             behavior=self._spec.name,
@@ -214,6 +238,7 @@ class BehaviorBuilder:
             lessons=run.lessons if run.lessons.has_any else None,
             num_agents=place.pool.num_agents.get(self._spec.name, 1),
             num_ranks=run.role.size,
+            league=league,
         )
 
     def _restore(self, files: Files | None, parts: CheckpointParts) -> tuple[int, bool]:
@@ -269,7 +294,7 @@ class BehaviorBuilder:
                 earlier_returns=earlier,
                 learns_offline=self._learns_offline,
                 teams=spec.teams,
-                plays_itself=run.is_training and config.self_play is not None,
+                plays_itself=self._self_play is not None,
             )
         )
 
@@ -282,7 +307,7 @@ class BehaviorBuilder:
         """Whether the learner has a thread of its own, beside that of the agents."""
         return self._config.threaded and self._run.is_training and not self._learns_offline
 
-    def _behavior(self, learner: Learner, policy: Policy, trainer: Trainer) -> Behavior:
+    def _behavior(self, learner: Learner, policy: Policy, trainer: Trainer, league: LiveLeague | None) -> Behavior:
         queue_size = max(1, -(-trainer.rows_per_update // BLOCK_ROWS))  # one rollout; more would only be staler
         return Behavior(
             spec=self._spec,
@@ -293,6 +318,7 @@ class BehaviorBuilder:
             control=self._place.control,
             blocks=queue.Queue(queue_size) if self._is_threaded else None,
             save_traceback=partial(_save_traceback, self._run, self._spec.name),
+            league=league,
         )
 
 

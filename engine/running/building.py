@@ -9,6 +9,7 @@ from dataclasses import replace
 from rl_tui.engine.config.diagnostics import suggest
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.learning.self_play.rotation import TeamRotation
 from rl_tui.engine.running.announcements import not_there_yet
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.behavior_building import BehaviorBuilder, Place
@@ -164,6 +165,7 @@ class _EnvironmentBehaviors:
         self._index = index
         self._num_late = 0
         self._target = builder.watch_target(environment.source)
+        self._rotation = TeamRotation()
 
     def make_first(self, pool: EnvironmentPool, control: Control) -> Mapping[str, Behavior]:
         """Those that the environments have when they have just been made."""
@@ -179,4 +181,4 @@ class _EnvironmentBehaviors:
         return behavior
 
     def _place(self, pool: EnvironmentPool, control: Control) -> Place:
-        return Place(self._index, self._environment.source, pool, control, self._target)
+        return Place(self._index, self._environment.source, pool, control, self._target, self._rotation)

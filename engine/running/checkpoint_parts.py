@@ -13,7 +13,7 @@ from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import State
 from rl_tui.engine.storage.checkpoint_format import LESSONS
 
-TRAINER, POLICY, COUNTS = "trainer", "policy", "counts"
+TRAINER, POLICY, COUNTS, SELF_PLAY = "trainer", "policy", "counts", "self_play"
 
 
 class Part(NamedTuple):
@@ -48,6 +48,8 @@ class CheckpointParts:
         yield Part(POLICY, lambda: self.policy, lambda state: setattr(self, "policy", state))
         yield Part(COUNTS, self._counts, partial(self._restore_counts, step))
         yield Part(HYPERPARAMETERS, self.hyperparameters.state, self.hyperparameters.restore)
+        if (league := self._settings.league) is not None:
+            yield Part(SELF_PLAY, league.state, league.restore)
         if (lessons := self._settings.lessons) is not None:
             max_steps = self._settings.config.max_steps
             follow = partial(lessons.follow, self._settings.behavior, step=step, max_steps=max_steps)

@@ -15,6 +15,8 @@ from rl_tui.engine.running.collection import Collection
 from rl_tui.engine.running.environment_reports import publish_reports
 from rl_tui.engine.running.lessons.follower import LessonFollower
 from rl_tui.engine.running.progress import ProgressReporter
+from rl_tui.engine.running.self_play.matchmaking import Matchmaking
+from rl_tui.engine.running.self_play.opponents import require_opponents
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.worker_advice import WorkerAdvice
 from rl_tui.engine.sampling.collecting.pool import CollectingPool
@@ -82,6 +84,7 @@ class EnvironmentRunner:
         self._settings = settings
         self._start_seconds = start_seconds
         self._start_note = start_note
+        self._matchmaking = Matchmaking(source.env, bus)
         self._current: Collection | None = None
         self._has_arrived = False  # what agents wait to act on
         self._advice = WorkerAdvice(source.env, settings, source.is_here)
@@ -103,6 +106,7 @@ class EnvironmentRunner:
         log(f"{counted(self.pool.num_instances, 'instance')} in {where}, started in {made - start:.3f} s")
         self.behaviors = self._maker.make_first(self.pool, self.control)
         self._require_alike()
+        require_opponents(self.environment, self.behaviors)
         log(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
 
     def _start(self, pool: EnvironmentPool, is_stopped: Callable[[], bool] = never) -> None:
@@ -127,6 +131,7 @@ class EnvironmentRunner:
         self._current = Collection(
             self.pool, self.behaviors, self._meet, self._bus, lambda: self.waiting_seconds, self._settings
         )
+        self._matchmaking.begin(self._current)
         self._has_arrived = False
         self._say_where_agents_act(self.pool)
         self._bus.log("debug", self.environment, "resetting every instance")
@@ -185,6 +190,7 @@ class EnvironmentRunner:
         """A block of experience that is due, and whose it is; None where none is."""
         due = self._running.next_block()
         if due is not None:
+            self._matchmaking.add_games(*due)
             self._follower.add_returns(*due)
         return due
 
@@ -201,6 +207,7 @@ class EnvironmentRunner:
         if self.control.is_lost:
             return
         self._follower.follow(running, self._seed)
+        self._matchmaking.follow(running)
         running.act()
 
     def _load_newest(self) -> None:

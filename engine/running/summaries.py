@@ -12,12 +12,14 @@ from rl_tui.engine.config.types import OFF
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.reported_statistics import ReportedStatistics
+from rl_tui.engine.running.self_play.live_league import LiveLeague
 from rl_tui.engine.running.summary_statistics import SummaryStatistics, histogram
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import MetricsReported
 from rl_tui.engine.session.returns import RECENT_EPISODES, RecentEpisodes
 from rl_tui.engine.specs import Float32, Int64, Trajectories
 
+ELO = "Self-play/ELO"  # ML-Agents' tag
 UNLEARNED_RETURN = "Environment/Unlearned Cumulative Reward"  # of episodes that another policy played
 UNLEARNED_LENGTH = "Environment/Unlearned Episode Length"
 SHORTEST_SECONDS = 1e-9  # of a clock that did not advance
@@ -37,6 +39,7 @@ class LearnerSettings:
     lessons: Lessons | None = None  # of the whole run
     num_agents: int = 1  # that usually act at once
     num_ranks: int = 1  # that collect its steps
+    league: LiveLeague | None = None  # with self-play
 
 
 class Throughput:
@@ -110,6 +113,8 @@ class SummaryReporter:
             self.statistics.add_samples({UNLEARNED_RETURN: block.unlearned_returns.tolist()})
             self.statistics.add_samples({UNLEARNED_LENGTH: block.unlearned_lengths.tolist()})
             self.statistics.add_reported(self._reported.admit(block.statistics))
+            if self._settings.league is not None:
+                self.statistics.add({ELO: self._settings.league.rating})
         self.statistics.add_measured(self._reported.measured(block.measured))
 
     def add_episodes(self, returns: Float32, lengths: Int64) -> None:

@@ -27,6 +27,8 @@ from rl_tui.engine.specs import (
     Choice,
     DecisionSteps,
     Float32,
+    Game,
+    GameSide,
     GatheredStatistic,
     Int64,
     Measured,
@@ -51,10 +53,22 @@ class Assembly:
     A silent agent loses its slot when there is no other room, or after a very long time.
     """
 
-    def __init__(self, spec: BehaviorSpec, time_horizon: int, memory_size: int = 0, spare_rows: int = 0):
+    def __init__(
+        self,
+        spec: BehaviorSpec,
+        time_horizon: int,
+        memory_size: int = 0,
+        spare_rows: int = 0,
+        *,
+        is_rated: bool = False,
+    ):
         """memory_size: M, how much the policy remembers of each agent. spare_rows: of each agent, for those that go on
-        while a cut is awaited."""
+        while a cut is awaited. is_rated: sides whose games have ended are kept."""
+        self._behavior = spec.name
         self._has_memory = memory_size > 0
+        self._is_rated = is_rated
+        self._sides: list[GameSide] = []
+        self.games: list[Game] = []  # for the next block
         self._horizon = time_horizon
         self._cut_at = np.array(time_horizon)  # rows, at which a segment ends
         self._capacity = time_horizon + max(time_horizon, MIN_ROWS) + spare_rows
@@ -147,9 +161,56 @@ class Assembly:
         lengths = self._slots.written[slots] - self._episode_begun[slots]
         episodes = Episodes(self._returns[slots], lengths, np.full(len(slots), self.num_learned))
         self._episodes.add(episodes, self._policies[slots] == LEARNING if self._has_policies else None)
+        if self._is_rated:
+            self._add_sides(slots, terminals, acted)
         endings = np.where(terminals.truncated[acted], TRUNCATED, TERMINATED)
         self._complete(slots, endings, terminals.observations, acted)
         self._clear(slots)
+
+    def _add_sides(self, slots: Int64, terminals: TerminalSteps, acted: Int64) -> None:
+        """The agents of these slots that are in no group, and the groups of which no agent goes on."""
+        count = len(slots)
+        groups = self._groups_or_none(slots)
+        goes_on = (self._slots.state != VACANT) & (self._slots.written > self._episode_begun)
+        is_over = (groups < 0) | ~np.isin(groups, self._groups_or_none(goes_on.nonzero()[0]))
+        parts = np.where(groups < 0, -1 - np.arange(count), groups)  # an agent alone is a part by itself
+        teams = np.zeros(count, np.int64) if terminals.team_ids is None else terminals.team_ids[acted]
+        rewards, returns = terminals.total_rewards[acted], self._returns[slots]
+        policies, is_interrupted = self._policies[slots], terminals.truncated[acted]
+        is_whole = self._policy_begun[slots] <= self._episode_begun[slots]
+        for part in dict.fromkeys(parts[is_over].tolist()):
+            of = parts == part
+            first = int(of.argmax())
+            is_one = bool((policies[of] == policies[first]).all())
+            self._sides.append(
+                GameSide(
+                    self._behavior,
+                    int(teams[first]),
+                    int(policies[first]),
+                    float(rewards[of].mean()),
+                    float(returns[of].mean()),
+                    bool(is_interrupted[of].any()),
+                    is_one and bool(is_whole[of].all()),
+                )
+            )
+
+    def pop_sides(self) -> list[GameSide]:
+        """Those whose games have ended since the last call."""
+        sides, self._sides = self._sides, []
+        return sides
+
+    def policies_of(self, agent_ids: Int64, longest: int) -> Int64:
+        """i64[N], which policy acts in the episode of each agent; -1 where it begins one, or where that policy has
+        acted in it for `longest` steps."""
+        slots, written = self._slots_of(agent_ids), self._slots.written
+        begun = np.maximum(self._episode_begun[slots], self._policy_begun[slots])
+        is_new = (written[slots] == self._episode_begun[slots]) | (written[slots] - begun >= longest)
+        return np.where(is_new, -1, self._policies[slots])
+
+    @property
+    def policies_in_play(self) -> set[int]:
+        """Those that act in an episode that goes on."""
+        return set(self._policies[self._slots.state != VACANT].tolist())
 
     def abandon(self, agent_ids: Int64) -> None:
         """The episodes of these agents are over, and what followed their last actions is not known.
@@ -264,8 +325,9 @@ class Assembly:
             **self._columns.take(self._slots.emit(limit)),
             **ended.pop(),
             **self._episodes.pop(),
+            games=tuple(self.games),
         )
-        self._measured, self._statistics = {}, {}
+        self._measured, self._statistics, self.games = {}, {}, []
         return block
 
     def _pop_departed(self) -> Int64:
@@ -328,6 +390,9 @@ class Assembly:
         """The groups of the agents of these slots when they last acted."""
         assert self._columns.group_ids is not None
         return self._columns.group_ids[self._last_rows[slots]]
+
+    def _groups_or_none(self, slots: Int64) -> Int64:
+        return np.full(len(slots), -1) if self._columns.group_ids is None else self._groups(slots)
 
     def _at_last_action(self, slots: Int64) -> Candidates:
         """The agents of these slots with what they observed then."""

@@ -13,8 +13,10 @@ from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.experience import join_decisions
 from rl_tui.engine.sampling.assembly import Assembly
 from rl_tui.engine.sampling.finished_episodes import Episodes
+from rl_tui.engine.sampling.games import find_games
 from rl_tui.engine.sampling.pools.base import Stepped
 from rl_tui.engine.sampling.pools.numbering import ids_of_instance
+from rl_tui.engine.sampling.team_policies import NumberedPolicy, TeamPolicies
 from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Policy, Statistic, Trajectories, Weights
 
 AddBehavior: TypeAlias = Callable[[BehaviorSpec], tuple[Policy, int]]
@@ -54,6 +56,7 @@ class Collector:
         self._spare_rows = spare_rows
         self._first_instance = first_instance
         self._policies: dict[str, Policy] = {}
+        self._teams: dict[str, TeamPolicies] = {}  # those of several policies
         self._assemblies: dict[str, Assembly] = {}
         self._waiting: dict[str, list[tuple[int, DecisionSteps]]] = {}
         self._received: set[int] = set()
@@ -65,8 +68,13 @@ class Collector:
 
     def _add(self, name: str, policy: Policy, horizon: int) -> None:
         self._policies[name] = policy
-        self._assemblies[name] = Assembly(self._pool.specs[name], horizon, policy.memory_size, self._spare_rows)
-        self._assemblies[name].set_version(policy.version)
+        spec, has_teams = self._pool.specs[name], isinstance(policy, TeamPolicies)
+        assembly = Assembly(spec, horizon, policy.memory_size, self._spare_rows, is_rated=has_teams)
+        self._assemblies[name] = assembly
+        if isinstance(policy, TeamPolicies):
+            self._teams[name] = policy
+            policy.follow(assembly)
+        assembly.set_version(policy.version)
         self._waiting[name] = []
 
     def receive(self, timeout: float) -> bool:
@@ -91,7 +99,17 @@ class Collector:
                 assembly.receive(steps)
                 if len(steps.decisions.agent_ids):
                     self._waiting[name].append((instance, steps.decisions))
+            if self._teams:
+                self._find_games()
         return bool(arrived)
+
+    def _find_games(self) -> None:
+        """Keep those that have ended in this step of an instance for the blocks of those that learn from them."""
+        sides = [side for name in self._teams for side in self._assemblies[name].pop_sides()]
+        if sides:
+            assigned = {name: policy.assigned for name, policy in self._teams.items()}
+            for game in find_games(sides, assigned):
+                self._assemblies[game.own.behavior].games.append(game)
 
     def reset(self, seed: int) -> None:
         """Begin new episodes in every instance; those that are unfinished are truncated."""
@@ -164,6 +182,10 @@ class Collector:
         """Act with these weights from now on."""
         self._policies[behavior].load(weights)
         self._assemblies[behavior].set_version(weights.version)
+
+    def assign(self, behavior: str, team: int, opponent: NumberedPolicy | None) -> None:
+        """Let a team of a behavior that has several policies act by this one; None: by the one that learns."""
+        self._teams[behavior].take(team, opponent)
 
     def act(self) -> None:
         """Choose an action for every waiting agent, and send them to the instances that were received."""

@@ -18,6 +18,7 @@ from rl_tui.engine.session.messages import (
     Envelope,
     EpisodesFinished,
     Event,
+    LeagueReported,
     ParametersReported,
     ProgressReported,
     StepsAwaited,
@@ -30,6 +31,7 @@ from rl_tui.engine.storage.block_file import BlockFile
 DELTA_SECONDS: dict[type, float] = {
     ProgressReported: 2.0,
     StepsAwaited: 2.0,
+    LeagueReported: 10.0,
     ParametersReported: 10.0,
     TimeSplit: 10.0,
     DevicesSampled: 10.0,

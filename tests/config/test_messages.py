@@ -547,17 +547,8 @@ env_settings: {env: 'gymnasium:CartPole-v1'}
 """,
             [
                 "3:19: behaviors.A.trainer_type",
-                "5:5: behaviors.A.self_play",
                 "7:16: behaviors.A.init_path",
             ],
-        ),
-        Case(
-            """\
-default_settings: {self_play: {}}
-behaviors: {A: {}}
-env_settings: {env: 'a:b'}
-""",
-            ["1:20: behaviors.A.self_play"],
         ),
         Case(
             """\

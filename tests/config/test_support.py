@@ -27,7 +27,7 @@ CARTPOLE = {"env_settings.env": "gymnasium:CartPole-v1"}
 # What keeps each file of ML-Agents from starting in an environment: path and line.
 EXPECTED = {
     "poca/PushBlockCollab": [("trainer_type", 3)],
-    "poca/SoccerTwos": [("trainer_type", 3), ("self_play", 26)],
+    "poca/SoccerTwos": [("trainer_type", 3)],
     "ppo/WallJump": [("must map each of the 2 behaviors", 0)],
 }
 

@@ -25,7 +25,7 @@ BEHAVIORS = {
 }
 UNSUPPORTED = {
     "poca/PushBlockCollab": ["trainer poca"],
-    "poca/SoccerTwos": ["trainer poca", "self-play"],
+    "poca/SoccerTwos": ["trainer poca"],
 }
 QUICK = ("imitation/PushBlock", "poca/SoccerTwos", "sac/3DBall")  # the others: `make faults`
 

@@ -85,6 +85,18 @@ class GivenPolicy:
     weights: Json
 
 
+@dataclass(frozen=True, slots=True)
+class GivenOpponent:
+    """By what a team of a behavior acts from now on. policy: None for the one that learns. number: see NumberedPolicy.
+    weights: where they are."""
+
+    behavior: str
+    team: int
+    policy: PolicyRecipe | None
+    number: int
+    weights: Json
+
+
 class CollectingProcess(WorkerProcess):
     """A worker as any other, until `begin_collecting`."""
 
@@ -120,13 +132,24 @@ class CollectingProcess(WorkerProcess):
         request: dict[str, Json] = {
             "behavior": given.behavior,
             "number": given.number,
-            "maker": given.policy.maker,
-            "arguments": given.policy.arguments,
+            "policy": given.policy.to_json(),
             "horizon": given.horizon,
             "cuts_at_update": given.cuts_at_update,
             "weights": given.weights,
         }
         self._unsent.append(Record(Kind.POLICY, payload=request))
+        self.flush()
+
+    def give_opponent(self, given: GivenOpponent) -> None:
+        """Let it know by what a team acts."""
+        request: dict[str, Json] = {
+            "behavior": given.behavior,
+            "team": given.team,
+            "policy": None if given.policy is None else given.policy.to_json(),
+            "number": given.number,
+            "weights": given.weights,
+        }
+        self._unsent.append(Record(Kind.OPPONENT, payload=request))
         self.flush()
 
     def go(self, shares: Mapping[str, Share]) -> None:

@@ -20,6 +20,7 @@ from rl_tui.engine.sampling.collecting.process import (
     BehaviorMet,
     BlockArrived,
     EpisodesArrived,
+    GivenOpponent,
     GivenPolicy,
     RoundEnded,
     WorkerLost,
@@ -28,7 +29,8 @@ from rl_tui.engine.sampling.collecting.process import (
 from rl_tui.engine.sampling.collecting.share import NO_END, OVER, Share
 from rl_tui.engine.sampling.collecting.totals import Totals
 from rl_tui.engine.sampling.finished_episodes import Episodes
-from rl_tui.engine.specs import BehaviorSpec, CopyPolicy, Int64, Trajectories, Weights
+from rl_tui.engine.sampling.team_policies import NumberedPolicy, TeamPolicies
+from rl_tui.engine.specs import LEARNING, BehaviorSpec, CopyPolicy, Int64, Trajectories, Weights
 
 Shares: TypeAlias = Literal["even", "adaptive"]
 ADAPTING_SECONDS = 0.001  # between two looks at what workers have counted
@@ -63,6 +65,7 @@ class _Collected:
         self.blocks: list[deque[Trajectories]] = [deque() for _ in range(num_workers)]
         self.open = [OpenSegments() for _ in range(num_workers)]
         self.departed: list[Int64] = []
+        self.opponents: dict[int, NumberedPolicy | None] = {}  # by team
         self.episodes = EpisodeOrder(num_workers)
         self.num_arrived = [0] * num_workers  # rows of all rounds
         self.arrived_before = 0  # rows of all workers, before this round
@@ -124,6 +127,34 @@ class RemoteCollector:
         place = self._pool.weights.place(name)
         given = GivenPolicy(name, collected.number, policy, acting.horizon, cuts, place)
         self._pool.workers[worker].give_policy(given)
+        for team in collected.opponents:
+            self._give_opponent(name, team, worker)
+
+    def assign(self, behavior: str, team: int, opponent: NumberedPolicy | None) -> None:
+        """Let a team of a behavior that has several policies act by this one; None: by the one that learns. Called
+        while all workers wait, or before they know that behavior."""
+        collected = self._behaviors[behavior]
+        policies = collected.acting.policy
+        assert isinstance(policies, TeamPolicies), "only such a behavior has opponents"
+        policies.take(team, opponent)
+        collected.opponents[team] = opponent
+        if opponent is not None:
+            self._pool.weights.write(_place_of(behavior, team), opponent.weights)
+        for worker, process in enumerate(self._pool.workers):
+            if process.is_ready:
+                self._give_opponent(behavior, team, worker)
+
+    def _give_opponent(self, name: str, team: int, worker: int) -> None:
+        opponent = self._behaviors[name].opponents[team]
+        process = self._pool.workers[worker]
+        if opponent is None:
+            process.give_opponent(GivenOpponent(name, team, None, LEARNING, None))
+            return
+        assert isinstance(opponent.policy, CopyPolicy), "it may act in workers"
+        copies, num_instances = self._pool.copies_of(worker), self._pool.num_instances_of(worker)
+        recipe = opponent.policy.recipe(copies, num_instances, self._restarts[worker])
+        place = self._pool.weights.place(_place_of(name, team))
+        process.give_opponent(GivenOpponent(name, team, recipe, opponent.number, place))
 
     @property
     def awaits_round(self) -> bool:
@@ -357,6 +388,12 @@ class RemoteCollector:
     def inference_seconds(self) -> float:
         """The mean over workers."""
         return sum(times.inference for times in self.totals.times) / self._num_workers
+
+
+def _place_of(behavior: str, team: int) -> str:
+    """Under which name the weights of a team's opponent are shared. A worker copies them before it acts again, so that
+    those of the next one may take their place."""
+    return f"{behavior}?team={team}"
 
 
 def _last_parts(num_left: int, held: Sequence[int]) -> list[int]:

@@ -16,6 +16,7 @@ from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.finished_episodes import Episodes
 from rl_tui.engine.sampling.pools.numbering import number_ids
 from rl_tui.engine.sampling.pools.serial_instances import SerialInstances
+from rl_tui.engine.sampling.team_policies import NumberedPolicy, TeamPolicies
 from rl_tui.engine.specs import BehaviorSpec, Int64, Policy, State, Trajectories
 
 COUNT_SECONDS = 0.005  # between two times that the counters are written
@@ -87,6 +88,12 @@ class ShareCollector:
     def give_policy(self, behavior: str, policy: OwnPolicy) -> None:
         """What acts for a behavior that has appeared here, or will."""
         self._policies[behavior] = policy
+
+    def assign(self, behavior: str, team: int, opponent: NumberedPolicy | None) -> None:
+        """Let a team of a behavior that has several policies act by this one; None: by the one that learns."""
+        policy = self._policies[behavior].policy
+        assert isinstance(policy, TeamPolicies), "only such a behavior has opponents"
+        policy.take(team, opponent)
 
     def has_policy(self, behavior: str) -> bool:
         """Whether something acts for that behavior."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.sampling.pools.shared_memory import aligned, whole_pages
-from rl_tui.engine.specs import Aggregation, GatheredStatistic, Json, Trajectories
+from rl_tui.engine.specs import Aggregation, Game, GameSide, GatheredStatistic, Json, Trajectories
 
 Place: TypeAlias = tuple[str, int | None, str, list[int]]  # field of Trajectories, index in its tuple, dtype, shape
 
@@ -38,6 +38,7 @@ class BlockHeader:
     policy_version: int
     measured: dict[str, list[float]]
     statistics: dict[str, list[Json]]
+    games: list[Json]
     checksum: int | None = None
 
     def to_json(self) -> Json:
@@ -83,6 +84,7 @@ class BlockWriter:
             block.policy_version,
             {name: list(numbers) for name, numbers in block.measured.items()},
             {name: _statistic_to_json(one) for name, one in block.statistics.items()},
+            [[list(side) for side in (game.own, *game.opponents)] for game in block.games],
             zlib.crc32(self._memory[begin:end]) if self._has_checksums else None,
         )
 
@@ -123,6 +125,7 @@ class BlockReader:
             "policy_version": header.policy_version,
             "measured": {name: (total, int(count)) for name, (total, count) in header.measured.items()},
             "statistics": {name: _statistic_from_json(one) for name, one in header.statistics.items()},
+            "games": tuple(map(_game_from_json, cast("list[list[list[Any]]]", header.games))),
         }
         return Trajectories(**values)
 
@@ -133,7 +136,7 @@ def _arrays(block: Trajectories) -> Iterator[tuple[str, int | None, NDArray[Any]
         value = getattr(block, name)
         if isinstance(value, np.ndarray):
             yield name, None, value
-        elif isinstance(value, tuple):
+        elif isinstance(value, tuple) and name != "games":
             for index, array in enumerate(value):
                 yield name, index, array
 
@@ -150,6 +153,11 @@ def _starts(arrays: list[NDArray[Any]], begin: int) -> tuple[list[int], int]:
 def _after(start: int, array: NDArray[Any]) -> int:
     """Where the array that follows begins."""
     return start + aligned(array.nbytes)
+
+
+def _game_from_json(written: list[list[Any]]) -> Game:
+    own, *opponents = [GameSide(*side) for side in written]
+    return Game(own, tuple(opponents))
 
 
 def _statistic_to_json(one: GatheredStatistic) -> list[Json]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any, cast
 
 from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError, RlTuiError
@@ -20,7 +19,8 @@ from rl_tui.engine.sampling.pools.faults import fault_to_json
 from rl_tui.engine.sampling.pools.serial_instances import SerialInstances
 from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, spec_to_json
 from rl_tui.engine.sampling.pools.worker_main import Worker, prepare
-from rl_tui.engine.specs import BehaviorSpec, Json, Policy, State, Trajectories
+from rl_tui.engine.sampling.team_policies import NumberedPolicy, made_by
+from rl_tui.engine.specs import BehaviorSpec, Json, State, Trajectories
 
 
 def main(commands: int, replies: int, lifeline: int, memory: int, dump: int, weights: int) -> None:
@@ -86,6 +86,8 @@ class CollectingWorker(Worker):
                 self._stepped.reset_instance(record.instance, None if record.value < 0 else record.value)
             case Kind.POLICY:
                 self._take_policy(cast(Mapping[str, Any], record.payload))
+            case Kind.OPPONENT:
+                self._take_opponent(cast(Mapping[str, Any], record.payload))
             case Kind.GO:
                 assert self._collector is not None
                 shares = cast(Mapping[str, Mapping[str, int]], record.payload)
@@ -109,11 +111,19 @@ class CollectingWorker(Worker):
 
     def _take_policy(self, given: Mapping[str, Any]) -> None:
         assert self._collector is not None
-        module, _, function = given["maker"].partition(":")
-        policy: Policy = getattr(import_module(module), function)(**given["arguments"])
+        policy = made_by(given["policy"])
         reader = WeightsReader(self._weights, given["weights"])
         own = OwnPolicy(given["number"], policy, given["horizon"], given["cuts_at_update"], reader)
         self._collector.give_policy(given["behavior"], own)
+
+    def _take_opponent(self, given: Mapping[str, Any]) -> None:
+        assert self._collector is not None
+        opponent = None
+        if given["policy"] is not None:
+            policy, weights = made_by(given["policy"]), WeightsReader(self._weights, given["weights"]).read()
+            policy.load(weights)
+            opponent = NumberedPolicy(given["number"], policy, weights)
+        self._collector.assign(given["behavior"], given["team"], opponent)
 
     def add_block(self, behavior: str, block: Trajectories) -> None:
         """Write the block, and say where it is."""

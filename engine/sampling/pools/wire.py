@@ -45,6 +45,7 @@ class Kind(Enum):
     # Where the worker also acts, see sampling/collecting:
     COLLECT = b"C"  # to the worker, with a payload: act from now on, instead of waiting for actions
     POLICY = b"K"  # to the worker, with a payload: a behavior's policy
+    OPPONENT = b"Y"  # to the worker, with a payload: by which policy a team of a behavior acts from now on
     GO = b"O"  # to the worker, with a payload: what to collect before it waits again
     ENOUGH = b"E"  # to the worker: wait again, with what is complete
     PAUSE = b"Z"  # to the worker: value is whether to wait before the next step
