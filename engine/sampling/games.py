@@ -35,14 +35,14 @@ def _opponents(
     of_team: Mapping[tuple[str, int], Sequence[GameSide]],
     assigned: Assigned,
 ) -> Iterator[GameSide]:
-    for behavior, teams in assigned.items():
-        for team, policy in teams.items():
-            if team == side.team:
-                continue
-            others = of_team.get((behavior, team), ())
-            if not others:
-                yield GameSide(behavior, team, policy, -side.reward, -side.total)
-            elif len(others) == num_alike:
-                yield others[place]
-            elif len({other.policy for other in others}) == 1:
-                yield others[0]
+    playing = {(behavior, team): number for behavior, teams in assigned.items() for team, number in teams.items()}
+    for behavior, team in {**of_team, **playing}:
+        if team == side.team:
+            continue
+        others = of_team.get((behavior, team), ())
+        if not others:
+            yield GameSide(behavior, team, playing[behavior, team], -side.reward, -side.total)
+        elif len(others) == num_alike:
+            yield others[place]
+        elif len({other.policy for other in others}) == 1:
+            yield others[0]

@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from rl_tui.engine.learning.self_play.elo import scores_of
 from rl_tui.engine.learning.self_play.league import League, Result, Snapshot, Standing
 from rl_tui.engine.learning.self_play.rotation import TeamRotation
@@ -71,12 +73,14 @@ class Matchmaking:
         self._admit(running)
         for player in self._players.values():
             self._assign(running, player)
+        self._publish()
 
     def add_games(self, behavior: str, block: Trajectories) -> None:
         """Rate the games in a block of experience."""
         player = self._players.get(behavior)
         if player is None:
             return
+        self._notice_teams(player, block)
         if block.policy_version >= player.behavior.learner.weights.first_version:
             for game in block.games:
                 self._rate(player, game)
@@ -127,7 +131,8 @@ class Matchmaking:
         self._specs = running.pool.specs
         known = self._rotation.teams
         for player in self._players.values():
-            player.teams = self._specs[player.name].teams or (0,)
+            named = self._specs[player.name].teams or (0,)
+            player.teams = tuple(sorted({*player.teams, *named}))
             self._rotation.add(player.teams)
         for player in self._players.values():
             if player.league.meet(player.teams, self._learning, player.newest()):
@@ -135,6 +140,12 @@ class Matchmaking:
         if known and (late := sorted(self._rotation.teams - known)):
             text = f"{_in_words(late)} {'have' if late[1:] else 'has'} appeared, and will learn in turn"
             self._bus.log("info", self._environment, text)
+
+    def _notice_teams(self, player: _Player, block: Trajectories) -> None:
+        """Teams that have appeared where agents act in workers."""
+        if block.team_ids is not None and (late := set(np.unique(block.team_ids).tolist()).difference(player.teams)):
+            player.teams = (*player.teams, *sorted(late))
+            self._specs = {}
 
     def _advance(self, running: Collection, player: _Player) -> bool:
         """Whether anything has changed."""

@@ -56,7 +56,7 @@ class Kind(Enum):
     ROUND = b"r"  # from the worker, with a payload: it waits, having what it was to collect
 
 
-_TO_WORKER = {Kind.BEGIN, Kind.PARAMETERS, Kind.COLLECT, Kind.POLICY, Kind.GO}
+_TO_WORKER = {Kind.BEGIN, Kind.PARAMETERS, Kind.COLLECT, Kind.POLICY, Kind.OPPONENT, Kind.GO}
 _FROM_WORKER = {Kind.READY, Kind.GROWN, Kind.STATISTICS, Kind.NOTE, Kind.AWAITS, Kind.PICTURE, Kind.FAULT}
 _OF_COLLECTING = {Kind.BLOCK, Kind.EPISODES, Kind.MET, Kind.ROUND}
 _WITH_PAYLOAD = _TO_WORKER | _FROM_WORKER | _OF_COLLECTING
