@@ -405,3 +405,11 @@ def _suspicious_in_curriculum(config: RunConfig, path: KeyPath, parameter: Curri
         if criteria and criteria.behavior not in config.behaviors and not config.default_settings:
             text = must_be("a key under behaviors, or the lesson never ends", criteria.behavior, config.behaviors)
             yield Diagnostic((*path, position, "completion_criteria", "behavior"), text)
+        if criteria and criteria.measure == "Elo" and not _plays_itself(config, criteria.behavior):
+            text = f"Elo needs self_play of {criteria.behavior}, or the lesson never ends"
+            yield Diagnostic((*path, position, "completion_criteria", "measure"), text)
+
+
+def _plays_itself(config: RunConfig, behavior: str) -> bool:
+    settings = config.behaviors.get(behavior, config.default_settings)
+    return settings is not None and settings.self_play is not None

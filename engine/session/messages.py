@@ -399,7 +399,7 @@ class ParameterStatus:
     num_lessons: int = 1
     name: str = ""
     behavior: str = ""
-    measure: Literal["reward", "progress", ""] = ""
+    measure: Literal["reward", "progress", "Elo", ""] = ""
     current: float | None = None
     threshold: float = 0.0
     episodes: int = 0

@@ -395,7 +395,7 @@ behaviors:
         Case(
             (
                 "environment_parameters: {a: {curriculum: [{name: x, value: 1, "
-                "completion_criteria: {behavior: B, measure: Elo}}]}}"
+                "completion_criteria: {behavior: B, measure: elo}}]}}"
             ),
             ["1:107: environment_parameters.a.curriculum[0].completion_criteria.measure"],
         ),
@@ -813,6 +813,10 @@ environment_parameters:
     curriculum:
       - {name: one, value: 1, completion_criteria: {behavior: F}}
       - {name: two, value: 2, completion_criteria: {behavior: A}}
+  mass:
+    curriculum:
+      - {name: one, value: 1, completion_criteria: {behavior: B, measure: Elo}}
+      - {name: two, value: 2}
 """,
             [
                 "4:56: behaviors.A.reward_signals.curiosity.network_settings.memory",
@@ -824,6 +828,7 @@ environment_parameters:
                 "17:42: behaviors.E.hyperparameters.buffer_init_steps",
                 "22:63: environment_parameters.size.curriculum[0].completion_criteria.behavior",
                 "23:31: environment_parameters.size.curriculum[1].completion_criteria",
+                "26:75: environment_parameters.mass.curriculum[0].completion_criteria.measure",
             ],
         ),
         Case("behaviors:\n  A: {summary_freq: -1}\n", ["2:21: behaviors.A.summary_freq"]),

@@ -116,6 +116,8 @@ def ending(status: ParameterStatus) -> str:
     whose = safe_text(status.behavior)
     if status.measure == "progress":
         words = f"once {whose} has made more than {100 * status.threshold:.3g}% of its max_steps"
+    elif status.measure == "Elo":
+        words = f"once the Elo rating of {whose} is greater than {status.threshold:g}"
     else:
         words = f"once the mean return of {whose} is greater than {status.threshold:g}"
     if status.min_lesson_length > 0:

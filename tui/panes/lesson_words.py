@@ -51,6 +51,9 @@ def conditions(status: ParameterStatus) -> list[Condition]:
     elif status.measure == "progress":
         words = f"progress {100 * status.current:.3g}% of {100 * status.threshold:.3g}%"
         conditions = [Condition(words, share_of(status.current, status.threshold))]
+    elif status.measure == "Elo":
+        words = f"Elo {status.current:,.0f} of {status.threshold:,.0f}"
+        conditions = [Condition(words, share_of(status.current, status.threshold))]
     else:
         words = f"return {number(status.current)} of {number(status.threshold)}"
         conditions = [Condition(words, share_of(status.current, status.threshold))]

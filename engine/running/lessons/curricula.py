@@ -16,6 +16,8 @@ from rl_tui.engine.config.environment_parameters import (
     Lesson,
 )
 
+NO_RATINGS: Mapping[str, float] = {}
+
 
 class RewardWindow:
     """The returns of a behavior's newest episodes, newest first."""
@@ -100,26 +102,37 @@ class Curricula:
         return "" if criteria is None else criteria.behavior
 
     def update(
-        self, steps: Mapping[str, int], max_steps: Mapping[str, int], returns: Mapping[str, RewardWindow]
+        self,
+        steps: Mapping[str, int],
+        max_steps: Mapping[str, int],
+        returns: Mapping[str, RewardWindow],
+        ratings: Mapping[str, float] = NO_RATINGS,
     ) -> Advance:
-        """Let every parameter whose lesson has ended go on to its next one. By behavior; unknown ones end no lesson."""
+        """Let every parameter whose lesson has ended go on to its next one. By behavior; unknown ones end no lesson.
+
+        ratings: Elo of those that play themselves.
+        """
         advanced, must_reset = [], False
         for parameter in self._all:
             criteria = self.criteria(parameter)
             if criteria is None or criteria.behavior not in steps:
                 continue
             name = criteria.behavior
-            if self._has_ended(parameter, criteria, steps[name] / max_steps[name], returns[name]):
+            measured = steps[name] / max_steps[name] if criteria.measure == "progress" else ratings.get(name)
+            if self._has_ended(parameter, criteria, measured, returns[name]):
                 self.lessons[parameter] += 1
                 advanced.append(parameter)
                 must_reset |= criteria.require_reset
         return Advance(tuple(advanced), must_reset)
 
-    def _has_ended(self, parameter: str, criteria: CompletionCriteria, progress: float, returns: RewardWindow) -> bool:
+    def _has_ended(
+        self, parameter: str, criteria: CompletionCriteria, given: float | None, returns: RewardWindow
+    ) -> bool:
+        """given: the progress or the rating that is measured, where it is known."""
         if len(returns) < criteria.min_lesson_length:
             return False
-        if criteria.measure == "progress":
-            return progress > criteria.threshold
+        if criteria.measure != "reward":
+            return given is not None and given > criteria.threshold
         measured = returns.mean
         if math.isnan(measured):
             return False

@@ -45,7 +45,8 @@ class LessonFollower:
             running.reporter.follow_rollbacks()
             running.reporter.publish_episodes()
         learners = {name: behavior.learner for name, behavior in running.behaviors.items()}
-        self._lessons.update({name: (learner.step, learner.max_steps) for name, learner in learners.items()})
+        ratings = {name: each.league.rating for name, each in running.behaviors.items() if each.league is not None}
+        self._lessons.update({name: (each.step, each.max_steps) for name, each in learners.items()}, ratings)
         if self._version != self._lessons.version:
             self._give(running.pool)
         if self._num_resets != self._lessons.num_resets:

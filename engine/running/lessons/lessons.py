@@ -9,8 +9,8 @@ from typing import cast
 
 from rl_tui.engine.config.environment_parameters import CurriculumSettings, EnvironmentParameter, SamplerSettings
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.running.lessons.curricula import Curricula, RewardWindow
-from rl_tui.engine.running.lessons.status import status_of
+from rl_tui.engine.running.lessons.curricula import NO_RATINGS, Curricula, RewardWindow
+from rl_tui.engine.running.lessons.status import Measures, status_of
 from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.sampling.parameters import ParameterValues, with_seeds
 from rl_tui.engine.session.behavior_view import LESSON_NUMBER
@@ -41,6 +41,7 @@ class Lessons:
         self._curricula = Curricula(self._settings)
         self._windows: dict[str, RewardWindow] = {}  # by behavior
         self._steps: dict[str, tuple[int, int]] = {}  # by behavior: its step and its max_steps
+        self._ratings: dict[str, float] = {}  # by behavior
         self._report = Trigger(REPORT_SECONDS, by_clock=True)
         self._reported: Mapping[str, ParameterStatus] = {}
         self._lock = threading.RLock()  # environments of other threads decide on the same lessons
@@ -72,12 +73,14 @@ class Lessons:
         with self._lock:
             self._window(behavior).add(returns)
 
-    def update(self, steps: Mapping[str, tuple[int, int]]) -> None:
-        """Let every lesson that has ended go on. steps: by behavior, its step and its max_steps."""
+    def update(self, steps: Mapping[str, tuple[int, int]], ratings: Mapping[str, float] = NO_RATINGS) -> None:
+        """Let every lesson that has ended go on. steps: by behavior, its step and its max_steps. ratings: Elo of those
+        that play themselves."""
         if not self.has_any:
             return
         with self._lock:
             self._steps.update(steps)
+            self._ratings.update(ratings)
             if self._advances and not self._curricula.are_over:
                 self._advance()
             self._report.fire(time.monotonic(), lambda _: self.publish())
@@ -160,7 +163,7 @@ class Lessons:
         max_steps = {name: most for name, (_, most) in self._steps.items()}
         for name in steps:
             self._window(name)
-        advance = self._curricula.update(steps, max_steps, self._windows)
+        advance = self._curricula.update(steps, max_steps, self._windows, self._ratings)
         for name in advance.parameters:
             criteria = deciding[name]
             assert criteria is not None
@@ -190,7 +193,11 @@ class Lessons:
 
     def _status(self, name: str) -> ParameterStatus:
         return status_of(
-            name, self._settings[name], self._curricula, self._windows, self._steps, advances=self._advances
+            name,
+            self._settings[name],
+            self._curricula,
+            Measures(self._windows, self._steps, self._ratings),
+            advances=self._advances,
         )
 
     def _window(self, behavior: str) -> RewardWindow:

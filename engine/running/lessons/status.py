@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from rl_tui.engine.config.environment_parameters import (
     ConstantSampler,
@@ -17,17 +18,24 @@ from rl_tui.engine.running.lessons.curricula import Curricula, RewardWindow
 from rl_tui.engine.session.messages import ParameterStatus
 
 
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What lessons are measured by, by behavior, as `Lessons` has it: newest returns, steps and max_steps, Elo."""
+
+    windows: Mapping[str, RewardWindow]
+    steps: Mapping[str, tuple[int, int]]
+    ratings: Mapping[str, float]
+
+
 def status_of(
     name: str,
     setting: EnvironmentParameter,
     curricula: Curricula,
-    windows: Mapping[str, RewardWindow],
-    steps: Mapping[str, tuple[int, int]],
+    measures: Measures,
     *,
     advances: bool = True,
 ) -> ParameterStatus:
-    """Of the parameter with that setting. windows, steps: by behavior, as `Lessons` has them. advances: its lessons end
-    by themselves."""
+    """Of the parameter with that setting. advances: its lessons end by themselves."""
     if not isinstance(setting, CurriculumSettings):
         is_number = isinstance(setting, float | ConstantSampler)
         return ParameterStatus("number" if is_number else "sampler", in_words(setting))
@@ -35,11 +43,13 @@ def status_of(
     number, count = curricula.lessons[name] + 1, curricula.num_lessons(name)
     if criteria is None:
         return ParameterStatus("lessons", in_words(lesson.value), number, count, lesson.name)
-    window = windows.get(criteria.behavior)
+    window = measures.windows.get(criteria.behavior)
     current: float | None
     if criteria.measure == "progress":
-        step, max_steps = steps.get(criteria.behavior, (0, 1))
+        step, max_steps = measures.steps.get(criteria.behavior, (0, 1))
         current = step / max_steps
+    elif criteria.measure == "Elo":
+        current = measures.ratings.get(criteria.behavior)
     elif not window:
         current = None
     else:

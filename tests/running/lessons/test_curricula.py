@@ -122,3 +122,17 @@ def test_random_curricula_advance_as_the_description_says() -> None:
         assert found == reference(criteria, steps, returns)
         num_advanced += found[-1]
     assert num_advanced > 100
+
+
+def test_a_rating_ends_a_lesson_where_it_is_known_and_episodes_have_ended() -> None:
+    curricula = Curricula({"a": curriculum({"measure": "Elo", "threshold": 1250.0, "min_lesson_length": 2})})
+    window = RewardWindow(2, [0.0])
+    for num_returns, ratings, lesson in (
+        (1, {"B": 1300.0}, 0),
+        (2, {}, 0),
+        (2, {"B": 1250.0}, 0),
+        (2, {"B": 1251.0}, 1),
+    ):
+        window.add([0.0] * (num_returns - len(window)))
+        curricula.update({"B": 1}, {"B": 10}, {"B": window}, ratings)
+        assert curricula.lessons == {"a": lesson}

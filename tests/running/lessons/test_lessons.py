@@ -13,7 +13,7 @@ from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
 from rl_tui.engine.running.lessons.curricula import Curricula, RewardWindow
 from rl_tui.engine.running.lessons.lessons import Lessons
-from rl_tui.engine.running.lessons.status import status_of
+from rl_tui.engine.running.lessons.status import Measures, status_of
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
@@ -169,7 +169,7 @@ def test_too_few_episodes_are_shown_with_their_own_mean(tmp_path: Path) -> None:
     for _ in range(3):
         window.add([4.0])
         curricula.update({"Walker": 10}, {"Walker": 100}, {"Walker": window})
-        shown.append(status_of("grade", parameters["grade"], curricula, {"Walker": window}, {}).current)
+        shown.append(status_of("grade", parameters["grade"], curricula, Measures({"Walker": window}, {}, {})).current)
     assert shown == [4.0, 4.0, 3.0], "smoothing begins at 0, with the first comparison"
 
 

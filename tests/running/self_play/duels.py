@@ -122,5 +122,8 @@ class Duels:
         duels = np.stack([np.full(DUELS, side), np.arange(DUELS), self._episodes, self._steps], 1)
         return duels.repeat(self._size, 0).astype(np.float32)
 
+    def set_parameters(self, values: Mapping[str, float]) -> None:
+        """Nothing depends on them."""
+
     def close(self) -> None:
         """Nothing to free."""

@@ -19,6 +19,7 @@ from rl_tui.engine.session.messages import (
     BehaviorStarted,
     CheckpointSaved,
     LeagueReported,
+    LessonChanged,
     LogEmitted,
     MetricsReported,
     ProgressReported,
@@ -278,3 +279,14 @@ def test_without_self_play_the_start_names_the_teams(tmp_path: Path) -> None:
     started = run.of(BehaviorStarted)[0]
     assert (started.teams, started.plays_itself) == ((0, 1), False)
     assert run.of(LeagueReported) == []
+
+
+def test_a_lesson_ends_by_the_rating_of_a_behavior(tmp_path: Path) -> None:
+    ends = {"behavior": "Duelist", "measure": "Elo", "threshold": 1201.0}
+    lessons = {"curriculum": [{"name": "a", "value": 1, "completion_criteria": ends}, {"name": "b", "value": 2}]}
+    run = run_to_end(duels(tmp_path, environment_parameters={"size": lessons}))
+    assert run.launch.exit_code == 0, run.recent_events()
+    changed = run.of(LessonChanged)[0]
+    before = [event for event in run.of(LeagueReported) if event.step <= changed.step]
+    after = [event for event in run.of(LeagueReported) if event.step >= changed.step]
+    assert min(event.rating for event in before) <= 1201 < max(event.rating for event in (before[-1], after[0]))
