@@ -448,7 +448,7 @@ class Learner:
         self.steps_left.roll_back(step)
         self.step = step
         self.life.reach(self.step)
-        self.weights.abandon(newest, step)
+        self.weights.abandon(newest)
         self.weights.publish(self.step)
         self._bus.publish(BehaviorRolledBack(self.behavior, self.step, from_step, path))
         self.hyperparameters.publish_changes(before, self.step)

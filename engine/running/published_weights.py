@@ -13,15 +13,14 @@ from rl_tui.engine.specs import Weights
 class PublishedWeights:
     """Numbers the versions of a trainer's weights: no two that were ever published have the same.
 
-    Other threads call `pop`, and read `latest`, `kept` and `first_version`: the oldest version whose experience is
-    learned from, which grows with every roll back. kept: versions that were kept beside the newest, oldest first.
+    Other threads call `pop`, and read `latest` and `first_version`: the oldest version whose experience is learned
+    from, which grows with every roll back.
     """
 
     def __init__(self, trainer: Trainer, step: int | None):
         """step: from how many steps they were learned; None where the policy only plays."""
         self.first_version = 0
         self.latest = LatestPolicy(PolicySnapshot(trainer.weights(), step))
-        self.kept: tuple[PolicySnapshot, ...] = ()
         self._mailbox: Mailbox[Weights] = Mailbox()
         self._trainer = trainer
         self._ahead = 0  # of the trainer's own count, which a roll back resets
@@ -46,17 +45,11 @@ class PublishedWeights:
         self._ahead += 1
         self.publish(step)
 
-    def keep(self, at_most: int) -> None:
-        """Keep the version that was published last, and of those kept before the newest, so many in all."""
-        self.kept = (*self.kept, self.latest.snapshot)[-at_most:]
-
     def pop(self) -> Weights | None:
         """Those that the acting policy does not have yet; None where it has the newest."""
         return self._mailbox.pop()
 
-    def abandon(self, version: int, step: int) -> None:
-        """No experience of this version or an earlier one counts, now that the trainer was rolled back to that step;
-        versions that were kept since then are dropped."""
-        self.kept = tuple(snapshot for snapshot in self.kept if (snapshot.step or 0) <= step)
+    def abandon(self, version: int) -> None:
+        """No experience of this version or an earlier one counts, now that the trainer was rolled back."""
         self._ahead = version + 1 - self._trainer.num_updates
         self.first_version = self.version
