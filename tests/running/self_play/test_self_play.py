@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import os
+import signal
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from rl_tui.engine.running.self_play.matchmaking import Matchmaking
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     CheckpointSaved,
+    EnvironmentRestarted,
     LeagueReported,
     LessonChanged,
     LogEmitted,
@@ -25,8 +28,9 @@ from rl_tui.engine.session.messages import (
     ProgressReported,
     RollBack,
     Stop,
+    WorkersSampled,
 )
-from rl_tui.engine.specs import CUT, Actions, DecisionSteps, State, Trajectories, Weights
+from rl_tui.engine.specs import CUT, Actions, DecisionSteps, Ending, State, Trajectories, Weights
 from rl_tui.engine.storage.checkpoint_format import read
 from tests.running.runs import LiveRun, behavior, configuration, live, run_to_end
 
@@ -290,3 +294,30 @@ def test_a_lesson_ends_by_the_rating_of_a_behavior(tmp_path: Path) -> None:
     before = [event for event in run.of(LeagueReported) if event.step <= changed.step]
     after = [event for event in run.of(LeagueReported) if event.step >= changed.step]
     assert min(event.rating for event in before) <= 1201 < max(event.rating for event in (before[-1], after[0]))
+
+
+@pytest.mark.parametrize("num_kills", [4, pytest.param(60, marks=pytest.mark.slow)])
+def test_of_workers_that_are_killed_finished_games_alone_are_rated(
+    num_kills: int, tmp_path: Path, recorder: Recorder
+) -> None:
+    """Three workers, one of which is killed now and then."""
+    no_limit = {"restarts_rate_limit_n": -1, "max_lifetime_restarts": -1}
+    config = duels(tmp_path, max_steps=10_000_000, env_settings={"num_envs": 3, "num_workers": 3, **no_limit})
+    with live(config) as run:
+        for number in range(num_kills):
+            step = max([event.step for event in run.of(ProgressReported)], default=0)
+            run.wait_for(ProgressReported, lambda event, step=step: event.step > step + 200)
+            mark = len(run.events)
+            sampled = run.wait_for(WorkersSampled, lambda event: None not in [each.pid for each in event.workers], mark)
+            pid = sampled.workers[number % 3].pid
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+            run.wait_for(EnvironmentRestarted, after=mark)
+        run.send(Stop("checkpoint"))
+        run.wait()
+    assert check_rows(recorder, "Duelist") > 200 * num_kills
+    blocks = recorder.blocks["Duelist"]
+    games = [game for block in blocks for game in block.games]
+    ended = [(learned_segments(block) & (block.endings == Ending.TERMINATED)).sum() for block in blocks]
+    assert len(games) == sum(ended)
+    assert state_of(run)["league"]["num_games"] == len(games)
