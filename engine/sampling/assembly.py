@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rl_tui.engine.sampling.ended_segments import EndedSegments, Segments
 from rl_tui.engine.sampling.finished_episodes import Episodes, FinishedEpisodes
+from rl_tui.engine.sampling.games import joined_groups
 from rl_tui.engine.sampling.mates import Candidates, find_mates
 from rl_tui.engine.sampling.pending_cut import PendingCut
 from rl_tui.engine.sampling.slot_columns import SlotColumns, longer
@@ -170,29 +171,17 @@ class Assembly:
     def _add_sides(self, slots: Int64, terminals: TerminalSteps, acted: Int64) -> None:
         """The agents of these slots that are in no group, and the groups of which no agent goes on."""
         count = len(slots)
-        groups = self._groups_or_none(slots)
-        goes_on = (self._slots.state != VACANT) & (self._slots.written > self._episode_begun)
-        is_over = (groups < 0) | ~np.isin(groups, self._groups_or_none(goes_on.nonzero()[0]))
-        parts = np.where(groups < 0, -1 - np.arange(count), groups)  # an agent alone is a part by itself
         teams = np.zeros(count, np.int64) if terminals.team_ids is None else terminals.team_ids[acted]
-        rewards, returns = terminals.total_rewards[acted], self._returns[slots]
-        policies, is_interrupted = self._policies[slots], terminals.truncated[acted]
         is_whole = self._policy_begun[slots] <= self._episode_begun[slots]
-        for part in dict.fromkeys(parts[is_over].tolist()):
-            of = parts == part
-            first = int(of.argmax())
-            is_one = bool((policies[of] == policies[first]).all())
-            self._sides.append(
-                GameSide(
-                    self._behavior,
-                    int(teams[first]),
-                    int(policies[first]),
-                    float(rewards[of].mean()),
-                    float(returns[of].mean()),
-                    bool(is_interrupted[of].any()),
-                    is_one and bool(is_whole[of].all()),
-                )
-            )
+        ended: list[NDArray[Any]] = [teams, self._policies[slots], terminals.total_rewards[acted], self._returns[slots]]
+        ended += [terminals.truncated[acted], is_whole]
+        if self._columns.group_ids is not None:
+            groups = self._groups(slots)
+            goes_on = (self._slots.state != VACANT) & (self._slots.written > self._episode_begun)
+            is_over = (groups < 0) | ~np.isin(groups, self._groups(goes_on.nonzero()[0]))
+            ended = joined_groups(groups[is_over], *(values[is_over] for values in ended))
+        columns = [values.tolist() for values in ended]
+        self._sides += [GameSide(self._behavior, *values) for values in zip(*columns, strict=True)]
 
     def pop_sides(self) -> list[GameSide]:
         """Those whose games have ended since the last call."""
@@ -390,9 +379,6 @@ class Assembly:
         """The groups of the agents of these slots when they last acted."""
         assert self._columns.group_ids is not None
         return self._columns.group_ids[self._last_rows[slots]]
-
-    def _groups_or_none(self, slots: Int64) -> Int64:
-        return np.full(len(slots), -1) if self._columns.group_ids is None else self._groups(slots)
 
     def _at_last_action(self, slots: Int64) -> Candidates:
         """The agents of these slots with what they observed then."""

@@ -1,13 +1,43 @@
-"""Which games have ended in a step of an environment, and who has played in them."""
+"""Which games have ended in a step of an environment, and who has played in them.  Shapes: N agents, G sides."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from rl_tui.engine.specs import LEARNING, Game, GameSide
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_tui.engine.specs import LEARNING, Bool, Float32, Game, GameSide, Int64
 
 Assigned = Mapping[str, Mapping[int, int]]  # by behavior and team: the number of the policy
+
+
+def joined_groups(
+    groups: Int64,
+    teams: Int64,
+    policies: Int64,
+    rewards: Float32,
+    returns: NDArray[np.float64],
+    is_interrupted: Bool,
+    is_whole: Bool,
+) -> list[NDArray[Any]]:
+    """All but the first, each [N], with one value for each group and for each agent without one: [G], in the order of
+    their first agents. groups: -1 without one. A group has the mean of rewards and returns, is interrupted where an
+    agent is, and whole where all are by one policy."""
+    count = len(groups)
+    parts = np.where(groups < 0, -1 - np.arange(count), groups)
+    _, first, inverse, sizes = np.unique(parts, return_index=True, return_inverse=True, return_counts=True)
+
+    def total(values: NDArray[Any]) -> NDArray[Any]:
+        return np.bincount(inverse, values, len(first))
+
+    is_odd = ~is_whole | (policies != policies[first][inverse])
+    joined: list[NDArray[Any]] = [teams[first], policies[first], total(rewards) / sizes, total(returns) / sizes]
+    joined += [total(is_interrupted) > 0, total(is_odd) == 0]
+    order = first.argsort()
+    return [values[order] for values in joined]
 
 
 def find_games(sides: Sequence[GameSide], assigned: Assigned) -> Iterator[Game]:
