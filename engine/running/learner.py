@@ -325,9 +325,12 @@ class Learner:
     @property
     def _save_context(self) -> SaveContext:
         """Checkpoints are ranked by the newest evaluation, or else by the newest episodes of training; where there is
-        neither, by the loss of what is held out."""
-        ranking = self.evaluator if self.evaluator is not None and self.evaluator.is_on else self._summaries
-        return SaveContext(self.step, ranking.ranking_return, self.trainer.held_out_loss)
+        neither, by the loss of what is held out. In self-play returns of training rank nothing: opponents change."""
+        if self.evaluator is not None and self.evaluator.is_on:
+            ranking_return = self.evaluator.ranking_return
+        else:
+            ranking_return = None if self._settings.league is not None else self._summaries.ranking_return
+        return SaveContext(self.step, ranking_return, self.trainer.held_out_loss)
 
     def _evaluate(self, has_updated: bool, should_continue: Callable[[], bool]) -> bool:
         """Evaluate the policy apart from its training, right after an update or at the end; whether that was done."""
