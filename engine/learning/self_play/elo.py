@@ -8,11 +8,12 @@ from rl_tui.engine.config.behavior import SelfPlaySettings
 from rl_tui.engine.specs import Game
 
 WIN, DRAW, LOSS = 1.0, 0.5, 0.0
+LARGEST_EXPONENT = 300  # 10 to the power of 309 is no float; a large elo_k can move ratings so far apart
 
 
 def expected_score(rating: float, opponent: float) -> float:
     """The score to expect in a game, a draw counting half: 1 / (1 + 10^((opponent - rating) / 400))."""
-    return 1 / (1 + 10 ** ((opponent - rating) / 400))
+    return 1 / (1 + 10 ** min((opponent - rating) / 400, LARGEST_EXPONENT))
 
 
 def scores_of(game: Game, settings: SelfPlaySettings) -> Sequence[float] | None:

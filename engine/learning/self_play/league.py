@@ -14,9 +14,9 @@ from rl_tui.engine.learning.self_play.elo import DRAW, expected_score
 from rl_tui.engine.specs import Float32, Json, State, Weights
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Standing:
-    """How strong an earlier policy is. rating: Elo; won, drawn, lost: its games against the policy that learns."""
+    """How strong a policy is. rating: Elo; won, drawn, lost: its games as an opponent of one that learns."""
 
     rating: float
     won: int = 0
@@ -41,21 +41,18 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opponent:
-    """What plays for a team. snapshot: None for a copy of the newest policy, as it was when it began to play."""
+    """What plays for a team. snapshot: None for a copy of the newest policy, as it was when it began to play. standing:
+    the snapshot's, or for such a copy that of the newest policy."""
 
     weights: Weights
     snapshot: Snapshot | None
-
-    @property
-    def standing(self) -> Standing | None:
-        """None for a copy of the newest policy."""
-        return None if self.snapshot is None else self.snapshot.standing
+    standing: Standing
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A game against one opponent. standing: None where that was a copy of the policy that learns. score: of the policy
-    that learns, from 0 to 1."""
+    """A game against one opponent. standing: the opponent's, None where it is not known. score: of the policy that
+    learns, from 0 to 1."""
 
     standing: Standing | None
     score: float
@@ -68,12 +65,12 @@ class League:
     the last one, the learning team changes after `team_change`, and other opponents are drawn once those that play have
     acted for more than `swap_steps`, or the team has changed.
 
-    rating: of the policy that learns. opponents: by team, of the teams that do not learn. opponent_steps: those that
-    opponents have made in this behavior.
+    newest: the standing of the policy that learns. opponents: by team, of the teams that do not learn. opponent_steps:
+    those that opponents have made in this behavior.
     """
 
     def __init__(self, settings: SelfPlaySettings, seed: int) -> None:
-        self.rating = settings.initial_elo
+        self.newest = Standing(settings.initial_elo)
         self.num_games = 0
         self.opponent_steps = 0
         self.opponents: dict[int, Opponent] = {}
@@ -86,9 +83,14 @@ class League:
         self._swapped_at = 0  # steps of opponents
 
     @property
+    def rating(self) -> float:
+        """Of the policy that learns."""
+        return self.newest.rating
+
+    @property
     def snapshots(self) -> Sequence[Snapshot]:
-        """The window."""
-        return [*self._ring[self._next :], *self._ring[: self._next]] if self._is_full else list(self._ring)
+        """The window, oldest first."""
+        return [*self._ring[self._next :], *self._ring[: self._next]]
 
     @property
     def _is_full(self) -> bool:
@@ -110,27 +112,26 @@ class League:
         missing = [team for team in teams if team != learning and team not in self.opponents]
         for team in missing:
             is_first = len(self._ring) == 1
-            self.opponents[team] = (
-                Opponent(self._ring[0].weights, self._ring[0]) if is_first else Opponent(newest, None)
-            )
+            self.opponents[team] = _playing(self._ring[0]) if is_first else self._copy(newest)
         return bool(missing)
 
     def rate(self, results: Sequence[Result]) -> None:
-        """Count one game. Where it has several opponents, each moves the ratings by its part.
+        """Count one game. Where it has several opponents, each moves the ratings by its part, in any order alike.
 
-        A game against a copy of the policy that learns moves nothing.
+        A game against a copy of the policy that learns moves nothing; one against the newest policy of another behavior
+        moves both ratings.
         """
         self.num_games += 1
-        rating = self.rating
+        part = self._settings.elo_k / len(results)
+        changes: list[tuple[Standing, float]] = []
         for result in results:
-            standing = result.standing
-            if standing is None:
-                continue
-            change = result.score - expected_score(rating, standing.rating)
-            change *= self._settings.elo_k / len(results)
-            self.rating += change
+            if result.standing is not None and result.standing is not self.newest:
+                expected = expected_score(self.rating, result.standing.rating)
+                changes.append((result.standing, part * (result.score - expected)))
+                result.standing.count(result.score)
+        for standing, change in changes:
+            self.newest.rating += change
             standing.rating -= change
-            standing.count(result.score)
 
     def is_change_due(self, step: int) -> bool:
         """Whether the team that learns has learned for long enough; once for each such time."""
@@ -160,8 +161,11 @@ class League:
         """Of all in the window with the same chance, or the newest policy."""
         if self._random.random() < 1 - self._settings.play_against_latest_model_ratio:
             snapshot = self._ring[int(self._random.integers(len(self._ring)))]
-            return Opponent(snapshot.weights, snapshot)
-        return Opponent(newest(), None)
+            return _playing(snapshot)
+        return self._copy(newest())
+
+    def _copy(self, newest: Weights) -> Opponent:
+        return Opponent(newest, None, self.newest)
 
     def _save(self, weights: Weights, step: int) -> None:
         snapshot = Snapshot(weights, step, Standing(self.rating))
@@ -173,22 +177,19 @@ class League:
 
     def state(self) -> State:
         """All that `load` needs. The arrays are those of the snapshots, which nothing writes to."""
-        tensors = {
-            f"snapshot_{place}.{name}": array
-            for place, snapshot in enumerate(self._ring)
-            for name, array in snapshot.weights.arrays.items()
-        }
+        kept = [*self._ring, *self._left()]
+        places = {id(snapshot): place for place, snapshot in enumerate(kept)}
+        weights = {f"snapshot_{place}": snapshot.weights for place, snapshot in enumerate(kept)}
         playing: dict[str, Json] = {}
         for team, opponent in self.opponents.items():
-            place = next((i for i, each in enumerate(self._ring) if each is opponent.snapshot), None)
-            playing[str(team)] = place
-            if place is None:
-                tensors |= {f"opponent_{team}.{name}": array for name, array in opponent.weights.arrays.items()}
-        ring = [[each.step, *astuple(each.standing)] for each in self._ring]
+            playing[str(team)] = places.get(id(opponent.snapshot))
+            if opponent.snapshot is None:
+                weights[f"opponent_{team}"] = opponent.weights
         values: dict[str, Json] = {
-            "ring": cast("list[Json]", ring),
+            "snapshots": cast("list[Json]", [[each.step, *astuple(each.standing)] for each in kept]),
+            "num_in_window": len(self._ring),
             "next": self._next,
-            "rating": self.rating,
+            "newest": cast("list[Json]", [*astuple(self.newest)]),
             "num_games": self.num_games,
             "opponent_steps": self.opponent_steps,
             "playing": playing,
@@ -198,41 +199,54 @@ class League:
             "swapped_at": self._swapped_at,
             "random": generator_state(self._random).values,
         }
-        return State(dict(tensors), values)
+        return State(
+            {f"{of}.{name}": array for of, each in weights.items() for name, array in each.arrays.items()}, values
+        )
+
+    def _left(self) -> Sequence[Snapshot]:
+        """Those that play, and have left the window meanwhile."""
+        playing = {id(each.snapshot): each.snapshot for each in self.opponents.values() if each.snapshot is not None}
+        return [snapshot for key, snapshot in playing.items() if key not in set(map(id, self._ring))]
 
     def load(self, state: State) -> None:
-        """Go on as it was then. An opponent that had left the window is no snapshot any more. A window of another size
-        keeps the newest of those that were in it."""
+        """Go on as it was then. A window of another size keeps the newest of those that were in it."""
         values = state.values
-        ring = [
-            Snapshot(_weights(state, f"snapshot_{place}"), int(step), Standing(rating, *map(int, games)))
-            for place, (step, rating, *games) in enumerate(cast("list[list[float]]", values["ring"]))
+        kept = [
+            Snapshot(_weights(state, f"snapshot_{place}"), int(step), _standing(standing))
+            for place, (step, *standing) in enumerate(cast("list[list[float]]", values["snapshots"]))
         ]
-        playing = cast("dict[str, int | None]", values["playing"])
-        self.opponents = {int(team): _opponent(state, team, place, ring) for team, place in playing.items()}
-        self._adopt(ring, int(state.number("next")))
-        self.rating, self.num_games = state.number("rating"), int(state.number("num_games"))
+        self._ring = kept[: int(state.number("num_in_window"))]
+        self._next = int(state.number("next"))
+        self._fit_window()
+        self.newest = _standing(cast("list[float]", values["newest"]))
+        self.num_games = int(state.number("num_games"))
+        self.opponents = {
+            int(team): self._copy(_weights(state, f"opponent_{team}")) if place is None else _playing(kept[place])
+            for team, place in cast("dict[str, int | None]", values["playing"]).items()
+        }
         learning = values["learning_team"]
         self._learning_team = None if learning is None else int(cast(int, learning))
         self._saved_at, self._changed_at = int(state.number("saved_at")), int(state.number("changed_at"))
         self._swapped_at, self.opponent_steps = int(state.number("swapped_at")), int(state.number("opponent_steps"))
         load_generator(self._random, state.part("random"))
 
-    def _adopt(self, ring: list[Snapshot], first: int) -> None:
-        """The ring of a window that may have had another size."""
-        self._ring, self._next = ring, first
-        in_order = sorted(ring, key=lambda snapshot: snapshot.step)
+    def _fit_window(self) -> None:
+        """Keep what fits, where the window had another size when the ring was saved."""
         window = self._settings.window
-        if len(ring) > window or (len(ring) < window and first != len(ring)):
-            self._ring = in_order[-window:]
+        is_as_saved = self._next == len(self._ring) if len(self._ring) < window else self._next < window
+        if len(self._ring) > window or not is_as_saved:
+            self._ring = [*self.snapshots][-window:]
             self._next = len(self._ring) % window
+
+
+def _playing(snapshot: Snapshot) -> Opponent:
+    return Opponent(snapshot.weights, snapshot, snapshot.standing)
+
+
+def _standing(values: Sequence[float]) -> Standing:
+    rating, *games = values
+    return Standing(rating, *map(int, games))
 
 
 def _weights(state: State, part: str) -> Weights:
     return Weights(0, cast("dict[str, Float32]", state.part(part).tensors))
-
-
-def _opponent(state: State, team: str, place: int | None, ring: Sequence[Snapshot]) -> Opponent:
-    if place is None:
-        return Opponent(_weights(state, f"opponent_{team}"), None)
-    return Opponent(ring[place].weights, ring[place])
