@@ -18,6 +18,7 @@ from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
 from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.sampling.environments.toys.one_step import OneStep
+from rl_tui.engine.sampling.environments.toys.pong import Pong
 from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.specs import Json
 from tests.sampling.worlds import Counting, Misbehaving
@@ -36,6 +37,7 @@ def make(env: str, num_copies: int = 2, **kwargs: Json) -> list[object]:
         ("gymnasium:Acrobot-v1", [GymnasiumLoop]),
         ("gymnasium:gymnasium.envs.classic_control:Acrobot-v1", [GymnasiumLoop]),
         ("toy:line", [Line]),
+        ("toy:pong", [Pong]),
         ("toy:one-step", [OneStep]),
         ("toy:cart-pole-positions", [GymnasiumVector]),
         ("toy:frames", [GymnasiumLoop]),
@@ -100,6 +102,13 @@ def test_arguments_reach_the_factory() -> None:
         ("toy:memory", {"delay": 2.0}, "delay: must be a whole number from 1 to 1000, got 2.0"),
         ("toy:memory", {"masked": True}, "env_kwargs.masked: unknown key"),
         ("toy:catch", {"render_mode": "human"}, 'render_mode: must be rgb_array, got "human"'),
+        ("toy:pong", {"opponent": "me"}, 'opponent: must be null, tracking or random, got "me"'),
+        ("toy:pong", {"opponent": False}, "opponent: must be null, tracking or random, got false"),
+        ("toy:pong", {"observations": "pixels"}, 'observations: must be vector or image, got "pixels"'),
+        ("toy:pong", {"players": 3}, "players: must be a whole number from 1 to 2, got 3"),
+        ("toy:pong", {"points": 0}, "points: must be a whole number from 1 to 21, got 0"),
+        ("toy:pong", {"point": 5}, "env_kwargs.point: unknown key. Did you mean points?"),
+        ("toy:pong", {"max_episode_steps": 0}, "max_episode_steps: must be a whole number from 1 to 100000, got 0"),
     ],
 )
 def test_name_that_leads_nowhere_says_what_would(env: str, kwargs: dict[str, Json], words: str) -> None:
@@ -207,6 +216,7 @@ def draws(render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
         ("toy:catch", (336, 336, 3)),
         ("toy:pixels", (320, 320, 3)),
         ("toy:frames", (336, 336, 3)),
+        ("toy:pong", (336, 336, 3)),
         ("toy:entities", None),
         (f"{WORLDS}:Counting", None),
     ],

@@ -16,6 +16,7 @@ from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.sampling.environments.toys.memory import Memory
 from rl_tui.engine.sampling.environments.toys.moves import ActionKind
 from rl_tui.engine.sampling.environments.toys.one_step import OneStep
+from rl_tui.engine.sampling.environments.toys.pong import Pong
 from rl_tui.engine.sampling.environments.toys.rooms import Rooms
 
 Make: TypeAlias = Callable[..., Environment]  # behavior, num_agents and the task's own arguments
@@ -38,7 +39,7 @@ class Argument:
         """The allowed values, as they follow "must be"."""
         if isinstance(self.allowed, range):
             return f"a whole number from {self.allowed[0]} to {self.allowed[-1]}"
-        return one_of("true" if a is True else "false" if a is False else str(a) for a in self.allowed)
+        return one_of(a if isinstance(a, str) else describe(a) for a in self.allowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,17 @@ TASKS: Mapping[str, Task] = {
     "memory": Task(Memory, {"actions": _ACTIONS, "delay": Argument(range(1, 1001))}),
     "catch": Task(Catch, {"actions": _ACTIONS, "cell_pixels": Argument(range(1, 22))}),
     "rooms": Task(Rooms, {"rooms": Argument(range(2, 33))}),
+    "pong": Task(
+        Pong,
+        {
+            "observations": Argument(("vector", "image")),
+            "size": Argument(range(20, 129)),
+            "players": Argument(range(1, 3)),
+            "points": Argument(range(1, 22)),
+            "max_episode_steps": Argument(range(1, 100_001)),
+            "opponent": Argument((None, "tracking", "random")),
+        },
+    ),
     "cart-pole-positions": Task(_make_cart_pole, {"render_mode": _RENDER_MODE}),
     "frames": Task(_make_frames, {"size": Argument(range(1, 257)), "render_mode": _RENDER_MODE}),
 }
