@@ -98,7 +98,7 @@ class Pong:
         return {seat.name: Steps(self._decisions(seat, np.zeros(len(every), np.float32))) for seat in self._seats}
 
     def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
-        """Move paddles and balls; games that are over begin anew, and where a point was scored the ball is served."""
+        """Move paddles and balls; a game that is over begins again, and after a point the ball is served."""
         scored = self._court.move(self._moves(actions))
         called = self._score.count(scored)
         if not called.served.any():

@@ -27,7 +27,7 @@ def flying(ball: tuple[float, float], velocity: tuple[float, float], num_players
 
 
 def still(court: Court) -> Float32:
-    """Nobody moves: who has scored."""
+    """No paddle moves: who has scored."""
     return court.move(np.zeros(court.paddles.shape, np.float32))
 
 
