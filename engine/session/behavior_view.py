@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rl_tui.engine.session.history import History
+from rl_tui.engine.session.league_view import RATING, LeagueView
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     CheckpointSaved,
@@ -56,6 +57,8 @@ class BehaviorView:
     headline_metrics: tuple[str, ...] = ()
     reward_threshold: float | None = None  # the mean return with which its environment counts as solved
     learns_offline: bool = False  # from demonstrations, and no agent acts
+    plays_itself: bool = False  # its opponents act by its own earlier policies
+    league: LeagueView | None = None  # of self-play, once something was reported
     silent_since: float | None = None  # wall time of its last step, where no other came for a moment
     waits_for: WaitsFor = "environment"  # what that silence is
     reported_steps_per_second: float = 0.0  # before it
@@ -99,6 +102,17 @@ class BehaviorView:
     def mean_return(self) -> float | None:
         """Of the newest episodes of training; None before the first has ended."""
         return self.recent.mean
+
+    @property
+    def rating(self) -> float | None:
+        """Elo of the policy that learns, as it was reported last; None without self-play."""
+        return self.metrics.get(RATING) if self.league is None else self.league.report.rating
+
+    @property
+    def course(self) -> History:
+        """The curve that says how well it learns: of ratings in self-play, where wins of one side are losses of the
+        other and the mean return says nothing, else of returns."""
+        return self.histories.get(RATING, History()) if self.plays_itself else self.returns
 
     @property
     def mean_length(self) -> float | None:
@@ -159,6 +173,7 @@ class BehaviorView:
         """Forget what was learned beyond `step`, with its marks, which would be misplaced in the curve that follows."""
         self.step = self.sampled = self.learned = step
         self.recent, self.recent_lengths, self.histogram = RecentEpisodes(), RecentEpisodes(), None
+        self.league = self.league if self.league is not None and self.league.report.step <= step else None
         self.evaluations = [evaluation for evaluation in self.evaluations if evaluation.step <= step]
         self.best_evaluations = [evaluation for evaluation in self.best_evaluations if evaluation.step <= step]
         self.lessons = [(at, lesson) for at, lesson in self.lessons if lesson.step <= step]

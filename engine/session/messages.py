@@ -227,7 +227,8 @@ class LeagueReported:
 
     rating: Elo of the policy that learns. learning_team: of all behaviors that play in its environment; is_learning:
     whether this behavior has agents of that team, and so learns. teams: those of this behavior. num_games: that were
-    rated since the beginning of training. snapshots: those in the window, oldest first.
+    rated since the beginning of training. snapshots: those in the window, oldest first. next_team_change: the step of
+    this behavior at which another team begins to learn; None while it rests, and where that is not known.
     """
 
     behavior: str
@@ -238,6 +239,7 @@ class LeagueReported:
     teams: tuple[int, ...]
     num_games: int
     snapshots: tuple[LeagueSnapshot, ...]
+    next_team_change: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 from rl_tui.engine.session.behavior_view import EVALUATION, BehaviorView
 from rl_tui.engine.session.environment_view import EnvironmentView, WorkersView, named_reason
 from rl_tui.engine.session.history import History
+from rl_tui.engine.session.league_view import LeagueView
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -31,6 +32,7 @@ from rl_tui.engine.session.messages import (
     Event,
     HyperparameterChanged,
     HyperparametersReported,
+    LeagueReported,
     LessonChanged,
     LogLevel,
     MetricsReported,
@@ -267,6 +269,7 @@ def _behavior_started(_view: RunView, behavior: BehaviorView, event: BehaviorSta
     behavior.headline_metrics = event.headline_metrics
     behavior.reward_threshold = event.reward_threshold
     behavior.learns_offline = event.learns_offline
+    behavior.plays_itself = event.plays_itself
 
 
 def _rolled_back(_view: RunView, behavior: BehaviorView, event: BehaviorRolledBack, time: float) -> None:
@@ -326,6 +329,11 @@ def _evaluated(_view: RunView, behavior: BehaviorView, event: EvaluationReported
     if math.isfinite(event.mean_return) and (best is None or event.mean_return > best.mean_return):
         behavior.best_evaluations = [*behavior.best_evaluations[1 - EVALUATIONS_KEPT :], event]
     behavior.histories.setdefault(EVALUATION, History()).append(event.step, time, event.mean_return)
+
+
+def _league(_view: RunView, behavior: BehaviorView, event: LeagueReported, time: float) -> None:
+    known = behavior.league
+    behavior.league = LeagueView(event, event.step, time) if known is None else known.followed_by(event, time)
 
 
 def _hyperparameters(_view: RunView, behavior: BehaviorView, event: HyperparametersReported, _: float) -> None:
@@ -486,6 +494,7 @@ _BEHAVIOR_FOLDS: Mapping[type, Callable[[RunView, BehaviorView, Any, float], Non
     EpisodesFinished: _episodes,
     MetricsReported: _metrics,
     EvaluationReported: _evaluated,
+    LeagueReported: _league,
     TimeSplit: _time_split,
     CheckpointSaved: _saved,
     CheckpointRemoved: _removed,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rl_tui.engine.session.behavior_view import EVALUATION
 from rl_tui.engine.session.codec import decode, encode
+from rl_tui.engine.session.league_view import RATING, Games, LeagueView
 from rl_tui.engine.session.messages import (
     OWN_FILE,
     BehaviorRolledBack,
@@ -31,6 +32,8 @@ from rl_tui.engine.session.messages import (
     Gpu,
     HyperparameterChanged,
     HyperparametersReported,
+    LeagueReported,
+    LeagueSnapshot,
     LessonChanged,
     LogEmitted,
     MetricsReported,
@@ -106,6 +109,7 @@ STORY = (
     summary(20, 4.0),
     evaluated(10, 7.0),
     evaluated(20, 6.0),
+    LeagueReported("B", 20, 1203.5, 0, True, (0, 1), 7, (LeagueSnapshot(0, 1196.5, 2, 1, 4, True),), 100),
     TimeSplit("A", 1.0, 0.5, 0.3, 0.1, 0.0),
     DevicesSampled((), "no NVIDIA driver", 5.0, 2, 1, 2, 3, 4, 5),
     saved(20, True),
@@ -149,7 +153,7 @@ def test_the_story_of_a_run():
     assert [event.step for _, event in b.checkpoints] == [40]
     assert b.metrics == {}, "the summary was of a step beyond the one it went back to"
     assert (view.state, view.exit_code, view.steps_per_second) == ("failed", 1, 100.0)
-    assert view.last_checkpoint_at == 1016.0
+    assert view.last_checkpoint_at == 1017.0
     assert view.devices is not None
     kinds = [line.kind for line in view.log]
     ours = {"EVAL", "SET", "LESSON", "NOTE", "WARN", "CLEAR", "BACK"}
@@ -320,6 +324,44 @@ def test_a_roll_back_takes_the_evaluations_of_what_was_given_up_with_it():
 def test_an_evaluation_stands_in_the_log_with_its_figures():
     figures = "return 487.2 sd 12.2, length 200.0, 10 episodes in 1.5 s"
     assert fold(evaluated(20, 487.21)).log[-1].message == f"step 20 evaluated: {figures}"
+
+
+def league(step, team=0, rating=1200.0, *snapshots, teams=(0, 1)):
+    return LeagueReported("B", step, rating, team, team in teams, teams, step // 2, snapshots)
+
+
+def test_the_newest_report_of_a_league_counts_and_since_when_its_team_learns():
+    behavior = behavior_after(replace(started(), teams=(0, 1), plays_itself=True), league(20), league(40))
+    assert behavior.plays_itself
+    assert behavior.league == LeagueView(league(40), 20, 1002.0)
+    behavior = behavior_after(league(20), league(40), league(60, 1), league(80, 1))
+    assert behavior.league == LeagueView(league(80, 1), 60, 1003.0)
+
+
+def test_games_of_the_policy_that_learns_are_those_of_its_snapshots_from_the_other_side():
+    behavior = behavior_after(league(20, 0, 1210.0, LeagueSnapshot(0, 1195.0, 1, 2, 3), LeagueSnapshot(9, 1.0, 4)))
+    assert behavior.league is not None
+    assert behavior.league.games == Games(won=3, drawn=2, lost=5)
+    assert (behavior.league.games.win_rate, behavior.league.games.score) == (0.3, 0.4)
+    assert Games().win_rate is Games().score is None
+    assert [behavior_after(league(20, teams=teams)).league.is_symmetric for teams in ((0, 1), (1,))] == [True, False]
+
+
+def test_rating_is_that_of_the_newest_report_and_its_curve_that_of_the_summaries():
+    reported = replace(summary(20, 0.0), metrics={RATING: 1207.5})
+    plays = replace(started(), plays_itself=True)
+    assert behavior_after(plays).rating is None
+    behavior = behavior_after(plays, league(10, 0, 1203.0), reported, episodes(20))
+    assert (behavior.rating, list(behavior.course.mean)) == (1203.0, [1207.5])
+    assert behavior_after(plays, reported).rating == 1207.5
+    assert list(behavior_after(started(), reported, episodes(20, 3.0)).course.mean) == [3.0]
+
+
+def test_a_roll_back_forgets_ratings_of_what_was_given_up():
+    reported = (replace(summary(20, 0.0), metrics={RATING: 1207.5}), league(60, 0, 1300.0))
+    for goes_back in (BehaviorRolledBack("B", 50, 60, "p"), started(step=50)):
+        assert behavior_after(started(), *reported, goes_back).rating == 1207.5
+    assert behavior_after(started(), *reported, BehaviorRolledBack("B", 60, 70, "p")).rating == 1300.0
 
 
 def test_a_replay_buffer_is_known_from_the_start():

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -68,6 +69,12 @@ def test_a_summary_reads_as_in_mlagents():
     assert printed(SUMMARY) == [
         "[INFO] 3DBall. Step: 12000. Time Elapsed: 20.035 s. Mean Reward: 1.203. Std of Reward: 0.692. Training."
     ]
+
+
+def test_a_summary_of_self_play_ends_with_its_rating_as_in_mlagents():
+    rated = replace(SUMMARY, metrics={**SUMMARY.metrics, "Self-play/ELO": 1241.2346})
+    (said,) = printed(rated)
+    assert said.endswith(" Mean Reward: 1.203. Std of Reward: 0.692. Training. ELO: 1241.235.")
 
 
 def test_a_summary_without_episodes_reads_as_in_mlagents():
