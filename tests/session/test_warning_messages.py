@@ -1,4 +1,4 @@
-"""The words of every warning that the stories of test_health.py raise, in messages.txt."""
+"""The words of every warning that the stories of test_health.py and its neighbor raise, in messages.txt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from rl_tui.engine.session.messages import WarningCleared, WarningRaised
 from tests.golden_files import catalog, check_file
-from tests.session import test_health
+from tests.session import test_health, test_health_of_games
 
 
 def test_every_warning_has_the_words_of_the_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,8 +22,10 @@ def test_every_warning_has_the_words_of_the_catalog(monkeypatch: pytest.MonkeyPa
         found[warning.kind][warning] = None
         return warning
 
-    monkeypatch.setattr(test_health, "only", noting)
-    for name, story in vars(test_health).items():
+    modules = test_health, test_health_of_games
+    for module in modules:
+        monkeypatch.setattr(module, "only", noting)
+    for name, story in [item for module in modules for item in vars(module).items()]:
         is_marked = hasattr(story, "pytestmark")  # as slow, or with parameters
         if name.startswith("test_") and not is_marked and "only" in story.__code__.co_names:
             story()

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from rl_tui.engine.session.health.zero_sum import ZeroSum
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -116,7 +117,7 @@ class BehaviorHistory:
     started: None when only later events were seen. hyperparameters: those that can be changed during training.
     advanced_at: the value of `seconds` when it last made progress. entropy_target: as in TrainerHealth. lowest_return,
     highest_return: of all episodes in this lesson, also of an earlier policy or process. began_lesson_well: this lesson
-    began with a policy that was good in the one before.
+    began with a policy that was good in the one before. zero_sum: where it has several teams, of their returns.
     """
 
     started: BehaviorStarted | None = None
@@ -135,6 +136,7 @@ class BehaviorHistory:
     lowest_return: float = math.inf
     highest_return: float = -math.inf
     began_lesson_well: bool = False
+    zero_sum: ZeroSum = field(default_factory=ZeroSum)
 
     @property
     def is_good(self) -> bool:
@@ -165,6 +167,11 @@ class BehaviorHistory:
     def num_agents(self) -> int:
         """How many agents usually act at once; 1 where it is not known."""
         return 1 if self.started is None else self.started.num_agents
+
+    @property
+    def num_teams(self) -> int:
+        """How many its agents form; 0 without teams."""
+        return 0 if self.started is None else len(self.started.teams)
 
     @property
     def learns_offline(self) -> bool:
@@ -202,15 +209,20 @@ class BehaviorHistory:
                 self.returns = Returns(episodes=ignored[0], latest=ignored[1])
                 self.lowest_return, self.highest_return = math.inf, -math.inf
             case MetricsReported():
-                self.num_summaries, self.summary_step = self.num_summaries + 1, event.step
-                if event.std_return is not None and math.isfinite(event.std_return):
-                    self.returns.add_deviation(event.std_return, self.num_summaries <= WARM_UP)
+                self._summary(event)
 
     def _episodes(self, event: EpisodesFinished) -> None:
         for group in event.in_groups():
             self.returns.add(group, self.num_updates == 0)
         self.lowest_return = min(self.lowest_return, event.min_return)
         self.highest_return = max(self.highest_return, event.max_return)
+
+    def _summary(self, event: MetricsReported) -> None:
+        self.num_summaries, self.summary_step = self.num_summaries + 1, event.step
+        if event.std_return is not None and math.isfinite(event.std_return):
+            self.returns.add_deviation(event.std_return, self.num_summaries <= WARM_UP)
+        if event.returns is not None and self.num_teams > 1:
+            self.zero_sum.add(event.returns)
 
     def _progress(self, event: ProgressReported) -> None:
         has_advanced = (event.step, event.sampled, event.num_updates) != (self.step, self.sampled, self.num_updates)

@@ -31,6 +31,7 @@ from rl_tui.engine.session.health.processes import DescriptorsNearlyUsed, descri
 from rl_tui.engine.session.health.progress import CheckpointTrouble, NoEpisodes, NoSteps, RareEpisodes
 from rl_tui.engine.session.health.returns import DoesNothing, GreedyReturn, NoImprovement, SameReturns
 from rl_tui.engine.session.health.rules import Finding, Rule, TrainerHealth, Verdict
+from rl_tui.engine.session.health.self_play import RatingCycle, SharedPolicy
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -43,6 +44,7 @@ from rl_tui.engine.session.messages import (
     EvaluationReported,
     Event,
     HyperparametersReported,
+    LeagueReported,
     LessonChanged,
     LogEmitted,
     MetricsReported,
@@ -70,12 +72,17 @@ COMMON_RULES: Mapping[str, Callable[[], Rule]] = {  # by kind of warning
     "no_improvement": NoImprovement,
     "does_nothing": DoesNothing,
     "greedy_return": GreedyReturn,
+    "shared_policy": SharedPolicy,
+    "rating_cycle": RatingCycle,
     "no_episodes": NoEpisodes,
     "rare_episodes": RareEpisodes,
     "no_steps": NoSteps,
     "frequent_restarts": FrequentRestarts,
     OF_FILES: CheckpointTrouble,
 }
+OF_OPPONENTS = frozenset(  # not judged in self-play, where returns depend on who the opponents are
+    {"return_drop", "lesson_drop", "no_improvement", "greedy_return"}
+)
 MACHINE_RULES: Mapping[str, Callable[[], MachineRule]] = {
     "disk_filling": DiskFilling,
     "disk_full": DiskNearlyFull,
@@ -96,6 +103,7 @@ _OF_A_BEHAVIOR = (
     CheckpointSaved,
     CheckpointFailed,
     HyperparametersReported,
+    LeagueReported,
 )
 
 
@@ -174,7 +182,7 @@ class HealthMonitor:
         concerned = self._behaviors
         if isinstance(event, _OF_A_BEHAVIOR):
             if event.behavior not in self._behaviors:
-                changes += self._watch(event.behavior, BehaviorHistory(), "")
+                changes += self._watch(event.behavior, BehaviorHistory(), None)
             behavior = self._behaviors[event.behavior]
             behavior.history.apply(event)
             concerned = {event.behavior: behavior}
@@ -196,16 +204,17 @@ class HealthMonitor:
         name, before = event.behavior, self._behaviors.get(event.behavior, _WatchedBehavior()).history
         started = event if isinstance(event, BehaviorStarted) else before.started
         cleared = self._clear([key for key in self._raised if key[1] == name and key[0] != OF_FILES])
-        return [*cleared, *self._watch(name, before.restarted(), "" if started is None else started.algorithm)]
+        return [*cleared, *self._watch(name, before.restarted(), started)]
 
-    def _watch(self, name: str, history: BehaviorHistory, algorithm: str) -> list[Change]:
+    def _watch(self, name: str, history: BehaviorHistory, started: BehaviorStarted | None) -> list[Change]:
         """Begin to judge a behavior by the common rules and those of its trainer."""
-        health = self._health_of(algorithm)
+        health = self._health_of("" if started is None else started.algorithm)
+        not_judged = OF_OPPONENTS if started is not None and started.plays_itself else frozenset()
         history.entropy_target = health.entropy_target
         behavior = self._behaviors[name] = _WatchedBehavior(history, advice=health.advice)
         changes: list[Change] = []
         for kind, make in {**COMMON_RULES, **health.rules}.items():
-            if make is None or kind in self._left_out:
+            if make is None or kind in self._left_out | not_judged:
                 continue
             try:
                 behavior.rules[kind] = make()

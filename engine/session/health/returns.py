@@ -69,6 +69,7 @@ class NoImprovement:
             return "fine"
         returns, started = history.returns, history.started
         may_be_good_at_once = self._began_at > 0 or not self._is_in_first_lesson
+        may_be_good_at_once |= history.zero_sum.is_certain  # its mean stays 0, however much is learned
         if started is None or may_be_good_at_once or not history.is_training or not isinstance(event, ProgressReported):
             return None
         if returns.recent is None or returns.first is None or returns.deviation == 0:
