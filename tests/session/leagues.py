@@ -37,7 +37,7 @@ class _Snapshot:
 
 
 class League:
-    """Games one after the other, a report after every few. draws: the share of games that nobody wins."""
+    """Games one after the other, a report after every few. draws: the share of games without a winner."""
 
     def __init__(self, odds: Odds, seed: int, *, window: int = 10, draws: float = 0.1, games_per_snapshot: int = 150):
         self.rating = 1200.0

@@ -11,8 +11,8 @@ from textual.binding import Binding, BindingType
 Place: TypeAlias = Literal[
     "anywhere",  # the app: also inside dialogs
     "run",  # every screen of the run
-    "overview", "detail", "chart", "checkpoints", "hyperparameters", "lessons", "devices", "workers", "log", "warnings",
-    "configuration", "runs", "comparison", "grid", "watch",  # single screens
+    "overview", "detail", "chart", "checkpoints", "hyperparameters", "lessons", "devices", "workers", "league", "log",
+    "warnings", "configuration", "runs", "comparison", "grid", "watch",  # single screens
     "list",  # whichever list has the focus
     "replay",  # every screen of a recorded run
     "leaving", "confirming", "evaluating", "asking", "help",  # dialogs
@@ -25,7 +25,8 @@ WITH_CHART: tuple[Place, ...] = ("overview", "detail", "chart", "grid", "compari
 WITH_PINS: tuple[Place, ...] = ("overview", "detail", "chart", "grid")
 WITH_GRID: tuple[Place, ...] = ("overview", "detail", "grid")
 LISTS: tuple[Place, ...] = (
-    "checkpoints", "hyperparameters", "lessons", "devices", "workers", "log", "warnings", "configuration", "runs",
+    "checkpoints", "hyperparameters", "lessons", "devices", "workers", "league", "log", "warnings", "configuration",
+    "runs",
 )  # fmt: skip
 
 
@@ -183,6 +184,8 @@ KEYMAP: tuple[Key, ...] = (
          "Screens", 27),
     _key("workers", "W shift+w", "open_screen('workers')", "workers",
          "each worker process: its speed, how long it waits, restarts, memory", "run", "Screens", 33),
+    _key("league", "H shift+h", "open_screen('league')", "league",
+         "self-play: ratings and games of the newest policy and its snapshots", "run", "Screens", 9),
     _key("watch", "v", "open_screen('watch')", "watch", "watch the newest policy play, in an environment of its own",
          "run", "Screens", 7),
     _key("log", "l", "open_screen('log')", "log", "the log, by level and behavior", "run", "Screens", 12),
@@ -304,6 +307,7 @@ STYLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # what `keys: NAME` in 
         "first": ("home", "g"), "last": ("end", "G", "shift+g"),
         "next-match": ("f3", "n"), "match-before": ("f2", "N", "shift+n"),
         "checkpoints": ("K", "shift+k"), "devices": ("H", "shift+h"),  # the lists have k and g
+        "league": ("Q", "shift+q"),  # and devices H
         "watch-greedy": ("Z", "shift+z"),  # and G
     },
 }  # fmt: skip

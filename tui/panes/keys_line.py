@@ -31,6 +31,7 @@ class KeysLine(Pane):
             frame.state.chart.crosshair is None,
             frame.can_watch,
             bool(frame.view.workers),
+            any(behavior.plays_itself for behavior in frame.view.behaviors.values()),
             bool(frame.state.marked),
         )
 
@@ -123,6 +124,7 @@ def keys_with_use(frame: Frame, places: Sequence[Place]) -> list[Key]:
         and (key.id != "back" or "overview" not in places)
         and (key.id != "lessons" or frame.view.parameters)
         and (key.id != "workers" or frame.view.workers)
+        and (key.id != "league" or any(behavior.plays_itself for behavior in frame.view.behaviors.values()))
         and (key.id != "watch" or frame.can_watch)
         and (key.id != "take-control" or frame.controller)
         and (not is_of_no_run(frame.view) or works_without_run(key))

@@ -111,7 +111,7 @@ class RatingCycle:
         games = snapshot.won + snapshot.drawn + snapshot.lost
         point = Point(games, snapshot.lost + 0.5 * snapshot.drawn, self._rating, self._variation)
         if course and games < course[-1].games:
-            course.clear()  # counted anew, as after a roll back
+            course.clear()  # counted from 0 again, as after a roll back
         if not course or games - course[-1].games >= FEWEST_GAMES // 2:
             course.append(point)
         if len(course) > POINTS_KEPT:
