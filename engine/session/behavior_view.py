@@ -115,6 +115,11 @@ class BehaviorView:
         return self.histories.get(RATING, History()) if self.plays_itself else self.returns
 
     @property
+    def course_since(self) -> float:
+        """The step from which on `course` is of one task: a lesson changes returns at once, ratings only with time."""
+        return -math.inf if self.plays_itself else self.lesson_began_at
+
+    @property
     def mean_length(self) -> float | None:
         """Of the same episodes, in steps."""
         return self.recent_lengths.mean

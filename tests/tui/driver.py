@@ -11,6 +11,7 @@ from rl_tui.engine.session.watching import Watching
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.runs.sources import Player, Runs
 from rl_tui.tui.screens.base import RunScreen
+from rl_tui.tui.screens.chart_actions import ChartActions
 from rl_tui.tui.state.preferences import Preferences
 from tests.fakes import FakeSession
 from tests.tui.connections import Connection, SessionOverSocket
@@ -85,6 +86,12 @@ class Driven:
         """The one on top."""
         assert isinstance(self.app.screen, RunScreen)
         return self.app.screen
+
+    @property
+    def drawn(self) -> list[str]:
+        """The metrics of its chart."""
+        assert isinstance(self.app.screen, ChartActions)
+        return self.app.screen.drawn
 
     @property
     def clipboard(self) -> str:

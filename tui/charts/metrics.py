@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rl_tui.engine.session.behavior_view import EVALUATION, LESSON_NUMBER, RETURN
+from rl_tui.engine.session.league_view import RATING
 from rl_tui.engine.session.text import safe_text
 
 REWARD = "Environment/Cumulative Reward"  # the returns again, as means over summaries
@@ -17,7 +18,7 @@ USUAL = (  # offered before the first summary
     "Policy/Learning Rate",
 )
 INTERESTING = (  # of any trainer, the earliest signs of trouble first
-    "Self-play/ELO",
+    RATING,
     "Environment/Episode Length",
     "Policy/Entropy",
     "Policy/Continuous Entropy Coeff",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from rl_tui.engine.session.behavior_view import RETURN
 from rl_tui.tui.charts.curve import Range, XAxis
 from rl_tui.tui.charts.window import PAN_SHARE, Viewport, panned, zoomed
 from rl_tui.tui.charts.y_range import AUTOMATIC, YRange, range_words
@@ -19,12 +18,13 @@ X_AXES: tuple[XAxis, ...] = ("steps", "wall", "relative")
 class ChartState:
     """Owned by the screen's state, changed by keys and the mouse. x values are in the unit of `x_axis`.
 
+    metrics: tags of the curves drawn together; none until the user chooses, and what shows progress is then drawn.
     window: the visible part of the x axis, None for all of it. is_live: the window's right end follows the newest
     point. crosshair: its place, None while it is off. pinned: the metrics in the grid of charts, by algorithm; those
     not named have the usual ones. page: of the grid, counted on past its last page.
     """
 
-    metrics: list[str] = field(default_factory=lambda: [RETURN])  # tags of the curves drawn together
+    metrics: list[str] = field(default_factory=list)
     has_all_behaviors: bool = False
     x_axis: XAxis = "steps"
     window: Range | None = None

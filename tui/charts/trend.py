@@ -15,11 +15,12 @@ SURE = 3.0  # standard errors; returns that follow each other resemble each othe
 
 class Trend(NamedTuple):
     """direction: 1 rising, -1 falling, 0 level or unknown. percent: of the level at the start, None where that is too
-    near to zero to compare with. steps: over how many."""
+    near to zero to compare with. steps: over how many. change: by how much, 0 where it is level."""
 
     direction: int
     percent: float | None
     steps: float
+    change: float = 0.0
 
 
 UNKNOWN = Trend(0, None, 0.0)
@@ -60,4 +61,4 @@ def trend(steps: Floats, values: Floats, since: float = -math.inf) -> Trend:
         return Trend(0, None, span)
     start = abs(level + rise * float(x[0]))
     percent = 100 * rise / start if start > abs(rise) / 10 else None
-    return Trend(1 if rise > 0 else -1, percent, span)
+    return Trend(1 if rise > 0 else -1, percent, span, rise * scale)

@@ -17,11 +17,11 @@ from rl_tui.tui.drawing.text import count, duration, left, number, percent, righ
 from rl_tui.tui.keys.keymap import Place
 from rl_tui.tui.panes.base import BEAT, Frame, series_tone
 from rl_tui.tui.panes.environments import awaited_for, awaited_of_user, restarting_forms
+from rl_tui.tui.panes.league_words import is_resting, rating_text
 from rl_tui.tui.panes.lesson_words import lessons_decided_by
 from rl_tui.tui.panes.list import Entry, ListPane, filtered
 from rl_tui.tui.panes.row_trends import RowTrend, RowTrends
 
-ELO = "Self-play/ELO"
 NAME_WIDTH = 24
 MARKER_WIDTH = 5
 STATE_WIDTH = 10
@@ -42,6 +42,7 @@ class Column:
 # By importance: the later ones come only on wider screens. Shown in the order of COLUMN_ORDER.
 COLUMNS = (
     Column("steps", 6, lambda b, _: count(b.step)),
+    Column("elo", 5, lambda b, _: rating_text(b.rating), lambda b, _: b.plays_itself or b.rating is not None),
     Column("mean 100", 8, lambda b, _: number(b.mean_return), lambda b, _: b.has_returns),
     Column("done", 4, lambda b, _: f"{percent(b.step, b.max_steps)}%" if b.max_steps else ""),
     Column(
@@ -50,7 +51,6 @@ COLUMNS = (
         lambda b, _: number(b.evaluation.mean_return if b.evaluation else None),
         lambda b, _: bool(b.evaluations),
     ),
-    Column("elo", 5, lambda b, _: f"{b.metrics[ELO]:.0f}" if ELO in b.metrics else "-", lambda b, _: ELO in b.metrics),
     Column("lesson", 6, lambda b, view: lesson_of(b, view) or "-", lambda b, view: bool(lesson_of(b, view))),
     Column("algo", 4, lambda b, _: safe_text(b.algorithm).upper()),
     Column("max", 5, lambda b, _: count(b.max_steps) if b.max_steps else ""),
@@ -69,8 +69,8 @@ COLUMNS = (
     Column("v loss", 8, lambda b, _: number(b.metrics.get("Losses/Value Loss"))),
 )
 COLUMN_ORDER = (
-    "algo", "steps", "max", "done", "st/s", "episodes", "updates", "lesson", "length", "entropy", "v loss", "elo",
-    "eval", "best loss", "best ckpt", "mean 100",
+    "algo", "steps", "max", "done", "st/s", "episodes", "updates", "lesson", "length", "entropy", "v loss",
+    "eval", "best loss", "best ckpt", "mean 100", "elo",
 )  # fmt: skip
 
 
@@ -231,10 +231,10 @@ def state_sign(behavior: BehaviorView, frame: Frame) -> Span:
         return Span(f"{frame.glyphs.waiting} waiting", "wait")
     if awaited_words(behavior, frame):
         return _silence_sign(behavior, frame.glyphs)
-    word = "filling" if behavior.is_filling else behavior.state
+    word = "filling" if behavior.is_filling else "resting" if is_resting(behavior) else behavior.state
     if is_warned(behavior, frame.view) and behavior.state in ("training", "paused"):
         return Span(f"{frame.glyphs.warning} {word}", "warning")
-    if behavior.is_filling:
+    if behavior.is_filling or is_resting(behavior):
         return Span(f"{frame.glyphs.waiting} {word}", "wait")
     return Span(f"{frame.glyphs.of(behavior.state)} {word}", state_tone(behavior.state))
 

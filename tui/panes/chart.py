@@ -5,9 +5,10 @@ from __future__ import annotations
 from textual import events
 
 from rl_tui.engine.session.behavior_view import RETURN, BehaviorView
+from rl_tui.engine.session.league_view import RATING
 from rl_tui.tui.charts.around_plot import GUTTER
 from rl_tui.tui.charts.drawing import ChartStyle, draw, sample_for
-from rl_tui.tui.charts.drawn_metrics import drawn_metrics, first_metrics
+from rl_tui.tui.charts.drawn_metrics import chosen_or_first, drawn_metrics
 from rl_tui.tui.charts.figure import Figure, ingredients
 from rl_tui.tui.charts.metrics import metric_title
 from rl_tui.tui.charts.run_figure import run_figure
@@ -158,7 +159,8 @@ class CurvesPane(ChartPane):
 class MetricChart(ChartPane):
     """One metric in a grid, in the window and with the crosshair of the large chart.
 
-    number: in its grid, from 0; metric: its tag; note: a word beside its title. The grid changes the latter two.
+    number: in its grid, from 0; metric: its tag, "" for what shows progress; note: a word beside its title. The grid
+    changes the latter two.
     """
 
     seconds = 2 * BEAT
@@ -171,8 +173,9 @@ class MetricChart(ChartPane):
         self._drawn_of: object = None
 
     def metrics(self, frame: Frame) -> list[str]:
-        """The one; of a return that never comes what stands in its place."""
-        return first_metrics([frame.behavior]) if self.metric == RETURN and frame.behavior else [self.metric]
+        """The one; where that is none, or a return that never comes, what shows progress."""
+        chosen = [self.metric] if self.metric else []
+        return chosen_or_first(chosen, [frame.behavior]) if frame.behavior else chosen or [RETURN]
 
     def figure(self, frame: Frame) -> Figure | None:
         """The one metric."""
@@ -198,7 +201,14 @@ class MetricChart(ChartPane):
         if figure is None:
             self._drawn_of = None
             return centered(empty_words(frame, self.metrics(frame)), height, width)
-        drawn_of = ingredients(figure), in_words(frame, self.metric), frame.glyphs, frame.has_color, width, height
+        drawn_of = (
+            ingredients(figure),
+            in_words(frame, self.metrics(frame)[0]),
+            frame.glyphs,
+            frame.has_color,
+            width,
+            height,
+        )
         if drawn_of != self._drawn_of:
             self._drawn, self._drawn_of = charted(frame, figure, width, height), drawn_of
         return self._drawn
@@ -221,7 +231,8 @@ def in_words(frame: Frame, metric: str) -> object:
     if behavior is None:
         return None
     figures = (behavior.step, behavior.max_steps, behavior.num_episodes, behavior.mean_return, behavior.evaluation)
-    return behavior.name, behavior.state, behavior.reason, figures if metric == RETURN else ()
+    shown = figures if metric == RETURN else (behavior.step, behavior.rating) if metric == RATING else ()
+    return behavior.name, behavior.state, behavior.reason, shown
 
 
 def _has_points(behavior: BehaviorView | None, tag: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rl_tui.engine.session.behavior_view import RETURN, BehaviorView
+from rl_tui.engine.session.league_view import RATING
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.charts.around_plot import GUTTER
 from rl_tui.tui.charts.drawn_metrics import drawn_metrics, first_metrics
@@ -20,6 +21,7 @@ from rl_tui.tui.drawing.text import count, duration, fit, num_cells, number, rou
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.behaviors import mean_words
 from rl_tui.tui.panes.crosshair_words import cross_words
+from rl_tui.tui.panes.league_words import rating_text
 
 NAME_WIDTH = 24
 WIDE = 60  # cells from which words on what is beyond the axis say how far
@@ -155,6 +157,9 @@ def _curve_words(behavior: BehaviorView, figure: Figure, width: int) -> Line:
     highest = line(Span("highest ", "dim"), number(found and found.highest))
     if curve.metric == RETURN:
         return pack([last, highest, *_return_words(behavior, figure)], width, gap=2)
+    if curve.metric == RATING:
+        now = line(Span("now ", "dim"), rating_text(behavior.rating))
+        return pack([last, lowest, highest, now, _step_words(behavior)], width, gap=2)
     return pack([last, lowest, highest], width, gap=2)
 
 
@@ -166,9 +171,12 @@ def _return_words(behavior: BehaviorView, figure: Figure) -> list[Line]:
     if found is not None and measured:
         words = f"{number(found.mean_return)} sd {number(found.std_return)} at {round_count(found.step)}"
         evaluated = line(Span(f"{measured[0].label} eval ", measured[0].tone), words)
+    return [evaluated, mean if behavior.recent.count else line(), _step_words(behavior)]
+
+
+def _step_words(behavior: BehaviorView) -> Line:
     of = f" of {count(behavior.max_steps)}" if behavior.max_steps else ""
-    steps = line(Span("step ", "dim"), count(behavior.step), Span(of, "dim"))
-    return [evaluated, mean if behavior.recent.count else line(), steps]
+    return line(Span("step ", "dim"), count(behavior.step), Span(of, "dim"))
 
 
 def empty_words(frame: Frame, metrics: Sequence[str]) -> list[Span]:
@@ -180,7 +188,7 @@ def empty_words(frame: Frame, metrics: Sequence[str]) -> list[Span]:
     if is_chosen and (view.run is not None or view.is_over):
         return [Span(f"no {_listed(metrics)} yet", "dim"), Span(_why_no_metric(behavior, view.is_over), "dim")]
     if view.is_over:
-        first = "first episode did" if behavior is None or behavior.has_returns else "first summary"
+        first = "first episode did" if behavior is None or metrics == [RETURN] else "first summary"
         return [Span(f"the run ended before the {first}", "dim")]
     if view.run is None:
         return [Span("starting engine", "wait"), Span("loading libraries", "dim")]
@@ -198,8 +206,9 @@ def _waiting_words(frame: Frame, behavior: BehaviorView) -> list[Span]:
     if not behavior.has_returns:
         steps = f"learned from {count(behavior.step)} demonstrated steps{pace}"
         return [Span("waiting for the first summary", "wait"), Span(steps, "dim")]
+    first = "summary" if behavior.plays_itself and behavior.num_episodes else "episode"
     steps = f"{count(max(behavior.learned, behavior.step))} steps collected{pace}"
-    words = [Span("waiting for the first episode", "wait"), Span(steps, "dim")]
+    words = [Span(f"waiting for the first {first}", "wait"), Span(steps, "dim")]
     if behavior.is_filling:
         begins = round_count(behavior.first_update_step)
         words.append(Span(f"the replay buffer is filling; learning starts at step {begins}", "dim"))

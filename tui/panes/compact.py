@@ -9,6 +9,7 @@ from rl_tui.tui.drawing.text import count, left, number, percent, right
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.behaviors import first_visible, state_sign
 from rl_tui.tui.panes.environments import has_only_notice, notice_lines
+from rl_tui.tui.panes.league_words import rating_text
 
 WARNING_LINES = 3  # that the newest warning may take where no behavior needs them
 
@@ -29,13 +30,14 @@ class CompactPane(Pane):
 
 
 def compact_line(behavior: BehaviorView, is_selected: bool, frame: Frame, width: int) -> Line:
-    """State, name, reward, progress: as much as fits."""
+    """State, name, reward or rating, progress: as much as fits."""
     state = state_sign(behavior, frame)
     sign, _, word = state.text.partition(" ")
     name = left(safe_text(behavior.name), min(16, max(8, width - 28)), frame.glyphs.ellipsis)
+    value = f"elo {rating_text(behavior.rating)}" if behavior.plays_itself else number(behavior.mean_return)
     parts = [
         line(Span(frame.glyphs.marker if is_selected else " ", "accent"), Span(f"{sign} ", state.tone), name),
-        line(right(number(behavior.mean_return), 8)),
+        line(right(value, 8)),
         line(right(f"{percent(behavior.step, behavior.max_steps)}%", 4)),
         line(Span(left(word, 8), state.tone)),
         line(Span(f"{count(behavior.steps_per_second)} st/s", "dim")),

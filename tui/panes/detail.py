@@ -6,6 +6,7 @@ from itertools import islice
 
 from rl_tui.engine.session.behavior_view import EVALUATION, LESSON_NUMBER, BehaviorView
 from rl_tui.engine.session.environment_view import worker_word
+from rl_tui.engine.session.league_view import RATING
 from rl_tui.engine.session.messages import TimeSplit
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
@@ -28,14 +29,14 @@ from rl_tui.tui.drawing.text import (
     size,
 )
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
-from rl_tui.tui.panes.behaviors import ELO, direction_sign
+from rl_tui.tui.panes.behaviors import direction_sign
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
 from rl_tui.tui.panes.environments import awaited_for, num_restarts, restarts_of, standing_lines, workers_of
+from rl_tui.tui.panes.league_words import is_resting, rating_text, team_forms
 from rl_tui.tui.panes.lesson_words import lesson_name, lessons_decided_by, missing
 from rl_tui.tui.panes.reward_streams import stream_lines, tags_of
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
-    ELO: "elo",
     "Policy/Entropy": "entropy",
     "Policy/KL Divergence": "KL",
     "Losses/Policy Loss": "policy loss",
@@ -70,7 +71,7 @@ METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow
 }
 REPLAY_STEPS = ("Policy/Replay Steps", "Policy/Labels")  # how full the replay buffer is, by what it keeps
 SHOWN_ELSEWHERE = frozenset(
-    ("Environment/Cumulative Reward", "Environment/Episode Length", "Is Training", *REPLAY_STEPS, EVALUATION)
+    ("Environment/Cumulative Reward", "Environment/Episode Length", "Is Training", *REPLAY_STEPS, EVALUATION, RATING)
 )
 NAME_WIDTH, VALUE_WIDTH = 11, 8  # "environment"; the longest of `number`
 PAIR_WIDTH = NAME_WIDTH + VALUE_WIDTH + 2
@@ -160,8 +161,9 @@ def warning_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line
 
 
 def course_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
-    """What its newest episodes returned and its evaluations, then how it came there."""
-    rows = [*return_lines(behavior, frame.glyphs), *evaluation_lines(behavior, frame.glyphs)]
+    """Its rating, what its newest episodes returned and its evaluations, then how it came there."""
+    rows = [*rating_lines(behavior, frame, width), *return_lines(behavior, frame.glyphs)]
+    rows += evaluation_lines(behavior, frame.glyphs)
     best = behavior.best_return if behavior.best_loss is None else behavior.best_loss
     episodes = [("length", number(behavior.mean_length)), ("episodes", count(behavior.num_episodes))]
     pairs = [
@@ -174,12 +176,30 @@ def course_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]
 
 
 def return_lines(behavior: BehaviorView, glyphs: Glyphs) -> list[Line]:
-    """The mean return of the newest episodes with its trend, where there are any to come."""
+    """The mean return of the newest episodes with its trend, where there are any to come; in self-play the trend is
+    that of the rating."""
     if not behavior.has_returns:
         return []
     mean = f"mean of {behavior.recent.count}" if behavior.recent.count else "mean return"
     first = line(Span(" " + left(mean, NAME_WIDTH), "dim"), Span(right(number(behavior.mean_return), VALUE_WIDTH)))
-    return [line(*first, "  ", *trend_spans(behavior, glyphs))]
+    return [first if behavior.plays_itself else line(*first, "  ", *trend_spans(behavior, glyphs))]
+
+
+def rating_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+    """The rating with its trend; below it the league, and the key to it."""
+    if behavior.rating is None and not behavior.plays_itself:
+        return []
+    first = line(Span(" " + left("elo", NAME_WIDTH), "dim"), Span(right(rating_text(behavior.rating), VALUE_WIDTH)))
+    if behavior.plays_itself:
+        first = line(*first, "  ", *trend_spans(behavior, frame.glyphs))
+    if behavior.league is None:
+        return [first]
+    head = Span(" " + left("league", NAME_WIDTH + 1), "dim")
+    forms = team_forms(behavior.league, frame.time)
+    key = Span(f"  {frame.keymap.of_id('league').shown.partition(', ')[0]} shows it", "faint")
+    words = next((form for form in forms if cells((head,)) + num_cells(form) < width), forms[-1])
+    spans = line(head, Span(words, "wait" if is_resting(behavior) else "text"))
+    return [first, line(*spans, *((key,) if cells((*spans, key)) < width else ()))]
 
 
 def evaluation_lines(behavior: BehaviorView, glyphs: Glyphs) -> list[Line]:
@@ -218,14 +238,17 @@ def replay_lines(behavior: BehaviorView) -> list[Line]:
 
 
 def trend_spans(behavior: BehaviorView, glyphs: Glyphs) -> Line:
-    """Direction and percent, and over how many steps: "▲ +1.8% in 750k steps"; empty where it is unknown."""
-    history = behavior.returns
-    found = trend(np.array(history.steps), np.array(history.mean), since=behavior.lesson_began_at)
+    """Direction and percent, and over how many steps: "▲ +1.8% in 750k steps"; empty where it is unknown. Of a rating
+    the points."""
+    history = behavior.course
+    found = trend(np.array(history.steps), np.array(history.mean), since=behavior.course_since)
     sign = direction_sign(found.direction, glyphs)
     if found.direction == 0:
         return line(Span("steady", "dim")) if found.steps else ()
     about = round_count(float(f"{found.steps:.2g}"))  # three digits would not fit at 120 columns
     change = "" if found.percent is None else f" {found.percent:+.{1 if abs(found.percent) < 100 else 0}f}%"
+    if behavior.plays_itself:  # Elo has no zero to be a percentage of
+        change = f" {found.change:+.0f}"
     return line(sign, Span(change, sign.tone), Span(f" in {about} steps", "dim"))
 
 

@@ -1,4 +1,4 @@
-"""The course of each behavior's returns in one line of the table: a sparkline and a direction."""
+"""The course of each behavior's returns, or of its rating, in one line of the table: a sparkline and a direction."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RowTrends:
         """In `width` cells of these levels; at once where they change, or where the history was cut."""
         if now != self._drawn_at:
             self._drawn_at, self._num_renewed = now, 0
-        history = behavior.returns
+        history = behavior.course
         newest = history.steps[-1] if len(history) else 0.0
         kept = self._kept.get(behavior.name)
         if kept is not None and len(history) >= LONG:
@@ -46,7 +46,7 @@ class RowTrends:
         # Copies: an array that numpy views cannot grow, and the view goes on folding.
         steps, values = np.array(history.steps), np.array(history.mean)
         curve = by_steps(steps, values, width)
-        direction = trend(steps, values, since=behavior.lesson_began_at).direction
+        direction = trend(steps, values, since=behavior.course_since).direction
         made = RowTrend(sparkline(curve, width, levels), direction)
         self._kept[behavior.name] = (made, (width, levels), newest, now)
         return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rl_tui.tui.charts.curve import XAxis
-from rl_tui.tui.charts.drawn_metrics import drawn_metrics
+from rl_tui.tui.charts.drawn_metrics import drawn_behaviors, drawn_metrics, first_metrics
 from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.charts.metrics import metric_order, metric_title
 from rl_tui.tui.charts.run_figure import place_on
@@ -26,8 +26,8 @@ from rl_tui.tui.screens.prompt import PromptScreen, Verdict
 class ChartActions(RunScreen):
     """What the user chooses to see of the curves. Each key shows at once, or says why nothing changed.
 
-    A screen whose chart is not of its run says in `chart_state`, `drawn`, `tags`, `pinned` and `place_on` what holds
-    instead.
+    A screen whose chart is not of its run says in `chart_state`, `drawn`, `tags`, `choose`, `pinned` and `place_on`
+    what holds instead.
     """
 
     _grid: MetricGrid | None = None
@@ -82,6 +82,12 @@ class ChartActions(RunScreen):
         return {tag: "" if len(owners[tag]) == len(behaviors) else f"{len(owners[tag])} of {len(behaviors)} behaviors"
                 for tag in order}  # fmt: skip
 
+    def choose(self, metrics: Sequence[str]) -> None:
+        """Draw these; what shows progress is no choice, so that another behavior has its own."""
+        view, state = self.context.view, self.chart_state
+        shown = drawn_behaviors(view, self.context.state.selected_in(view), state)
+        state.metrics = [] if list(metrics) == first_metrics(shown) else list(metrics)
+
     def place_on(self, x: float, x_axis: XAxis) -> float:
         """Where x of the present axis lies on another."""
         state = self.context.state
@@ -99,7 +105,8 @@ class ChartActions(RunScreen):
         if behavior is not None and is_alone:
             order = metric_order(behavior.tags, behavior.headline_metrics)
         self.chart_state.next_metric(order, by, self.drawn[0])
-        self._shown(f"metric: {metric_title(self.chart_state.metrics[0])}" if len(order) < 2 else "")
+        self.choose(self.chart_state.metrics)
+        self._shown(f"metric: {metric_title(self.drawn[0])}" if len(order) < 2 else "")
 
     def action_pick_metrics(self) -> None:
         """Ask for several by name."""
@@ -109,7 +116,7 @@ class ChartActions(RunScreen):
         dialog = PickMetricsScreen(self.context, self.tags(), self.drawn, self.pinned())
 
         def take(_: bool) -> None:
-            self.chart_state.metrics = dialog.picked or self.chart_state.metrics
+            self.choose(dialog.picked or self.chart_state.metrics)
             if behavior is not None and dialog.pinned is not None:
                 self.chart_state.pin(behavior.algorithm, dialog.pinned)
 

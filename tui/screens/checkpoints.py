@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from rl_tui.engine.session.behavior_view import RETURN, BehaviorView
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.chart import MetricChart
@@ -24,10 +24,10 @@ class CheckpointsScreen(RunScreen):
         self._list = CheckpointList()
 
     def body(self) -> ComposeResult:
-        """The list, the details, and where there is room the returns with a sign at each checkpoint."""
+        """The list, the details, and where there is room the returns or the rating with a sign at each checkpoint."""
         yield self._list
         yield CheckpointDetails(self._list)
-        yield MetricChart(0, RETURN)
+        yield MetricChart(0, "")
 
     def action_open(self) -> None:
         """The details, or more room for the list."""

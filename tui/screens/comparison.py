@@ -10,7 +10,7 @@ from textual.containers import Container
 from rl_tui.engine.session.behavior_view import RETURN
 from rl_tui.tui.charts.compared_figure import Compared
 from rl_tui.tui.charts.curve import XAxis, history_curve, nearest
-from rl_tui.tui.charts.drawn_metrics import first_metrics
+from rl_tui.tui.charts.drawn_metrics import chosen_or_first
 from rl_tui.tui.charts.metrics import metric_order
 from rl_tui.tui.charts.state import ChartState
 from rl_tui.tui.drawing.painting import Patch
@@ -40,7 +40,7 @@ class ComparisonScreen(ChartActions):
         looked_at = context.state.chart
         self.comparison = Comparison(chosen, own)
         self._chart = ChartState(
-            metrics=list(looked_at.metrics),
+            metrics=list(looked_at.metrics) or [RETURN],
             smoothing=looked_at.smoothing,
             x_axis="steps" if self.comparison.has_groups and looked_at.x_axis == "wall" else looked_at.x_axis,
             is_log=looked_at.is_log,
@@ -51,7 +51,7 @@ class ComparisonScreen(ChartActions):
         self._legend = ComparisonLegend(self.comparison, self._curves)
         self._settings = ComparisonSettings(self.comparison, self._curves)
         self._tables = Container(id="tables")
-        self._was_read = False
+        self._was_read, self._has_first = False, not looked_at.metrics
 
     def body(self) -> ComposeResult:
         """The chart, a line on each run, and in what their settings differ."""
@@ -77,12 +77,13 @@ class ComparisonScreen(ChartActions):
         return super().draw(frame)
 
     def _choose_first_metrics(self) -> None:
-        """Once all is read: of runs that never have a return, what shows their progress."""
+        """Once all is read: where the user has chosen none, what shows the progress of these runs."""
         if self._was_read or not all(run.is_read for run in self.comparison.runs.values()):
             return
         self._was_read = True
-        if self._chart.metrics == [RETURN]:
-            self._chart.metrics = first_metrics([each.behavior for shown in self._compared() for each in shown.members])
+        behaviors = [each.behavior for shown in self._compared() for each in shown.members]
+        is_chosen = not self._has_first or self._chart.metrics != [RETURN]
+        self._chart.metrics = chosen_or_first(self._chart.metrics if is_chosen else [], behaviors)
 
     def on_mount(self) -> None:
         """Reading begins."""
@@ -111,6 +112,10 @@ class ComparisonScreen(ChartActions):
     def drawn(self) -> list[str]:
         """Those chosen for it."""
         return list(self._chart.metrics)
+
+    def choose(self, metrics: Sequence[str]) -> None:
+        """Draw these."""
+        self._chart.metrics = list(metrics)
 
     def tags(self) -> Mapping[str, str]:
         """Every metric of the runs, with a word on whose it is."""

@@ -82,7 +82,7 @@ def words_of(smoothing: float) -> tuple[str, str]:
     assert shown is not None
     above = text_of(chart_words(frame, shown, sample(shown, 200, shows_spread=True), 120))
     comparison = Comparison([RunChoice("walker-ppo", ("walker-ppo",))], "walker-ppo")
-    legend = ComparisonLegend(comparison, ComparisonChart(comparison, ChartState(smoothing=smoothing)))
+    legend = ComparisonLegend(comparison, ComparisonChart(comparison, ChartState([RETURN], smoothing=smoothing)))
     return above, legend.heading(frame) + text_of(legend.lines(frame, 120, 10)[1])
 
 

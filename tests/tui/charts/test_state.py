@@ -123,7 +123,7 @@ def test_zoom_goes_around_the_crosshair_while_it_is_in_sight() -> None:
 
 
 def test_metrics_come_one_after_the_other_and_begin_again() -> None:
-    state = ChartState()
+    state = ChartState(["Return"])
     seen = []
     for _ in range(4):
         seen.append(list(state.metrics))

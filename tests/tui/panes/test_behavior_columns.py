@@ -19,6 +19,7 @@ def test_the_trend_is_long_enough_to_read_or_absent(width: int, longest_name: in
 
 
 def test_beside_another_pane_at_100_columns_the_share_done_gives_way_to_the_trend() -> None:
-    layout = fit_columns(52, 7, COLUMNS)
-    assert [column.title for column in layout.columns] == ["steps", "mean 100"]
-    assert layout.sparkline_width >= LEAST_SPARKLINE
+    for possible, value in (([each for each in COLUMNS if each.title != "elo"], "mean 100"), (COLUMNS, "elo")):
+        layout = fit_columns(52, 7, possible)
+        assert [column.title for column in layout.columns] == ["steps", value]
+        assert layout.sparkline_width >= LEAST_SPARKLINE

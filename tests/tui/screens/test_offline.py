@@ -80,7 +80,7 @@ async def test_next_metric_follows_what_is_drawn_and_none_is_the_return() -> Non
         seen = []
         for _ in range(4):
             await screen.press("m")
-            seen += screen.app.context.state.chart.metrics
+            seen += screen.drawn
         assert seen == [HELD_OUT, LOSS, "Policy/Learning Rate", EVALUATION]
 
 

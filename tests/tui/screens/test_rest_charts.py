@@ -26,7 +26,7 @@ async def test_no_metric_stands_twice_on_a_screen(size: tuple[int, int], keys: l
         await driven.tick()
         panes = [pane for pane in driven.screen.query(MetricChart) if pane.display and pane.size.width]
         metrics = [pane.metric for pane in panes if pane.size.height]
-        drawn = driven.app.context.state.chart.metrics if driven.screen.query(CurvesPane) else ()
+        drawn = driven.drawn if driven.screen.query(CurvesPane) else ()
         assert len({*metrics, *drawn}) == len(metrics) + len(drawn)
         if size != (200, 60) or keys:
             assert rest_charts(driven), "there is room"
