@@ -1,0 +1,1 @@
+"""Saved policies play against each other, and are rated by their results."""
