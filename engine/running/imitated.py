@@ -31,10 +31,10 @@ def require_imitated(config: RunConfig) -> None:
                 require_found(path)
         if behavior.hyperparameters.teacher_path is not None:
             with _named(f"behaviors.{name}.{TEACHER}"):
-                require_teacher(Path(behavior.hyperparameters.teacher_path), config.checkpoint_settings.results_dir)
+                require_policy(Path(behavior.hyperparameters.teacher_path), config.checkpoint_settings.results_dir)
 
 
-def require_teacher(path: Path, results_dir: str = "") -> None:
+def require_policy(path: Path, results_dir: str = "") -> None:
     """There is something at the path that might be a policy. results_dir: where runs are. Raises ConfigError."""
     from rl_tui.engine.storage.checkpoints import trained_behaviors  # imports safetensors, which only a teacher needs
 
