@@ -40,16 +40,16 @@ def load_config(
     return parse_config(read_file(path), str(path), overrides, name_of)
 
 
-def load_to_act(path: Path) -> RunConfig:
+def load_to_act(path: Path, overrides: Mapping[str, object] | None = None) -> RunConfig:
     """The settings in a run's own file, without what is not needed to act: writers and reward signals, whose packages
-    may no longer be installed. Raises ConfigError."""
+    may no longer be installed. overrides: see `load_config`. Raises ConfigError."""
     document = _whole_document(read_file(path, partial(open_regular, follows_links=True)), str(path))
     document.values.pop("writers", None)
     defaults = document.values.get("default_settings")
     sections = [section for _, section in _named_behaviors(document.values)]
     for section in (*sections, *([defaults] if isinstance(defaults, dict) else [])):
         section.pop("reward_signals", None)
-    return read_document_settings(document, str(path), {}, flag_of, FILE)
+    return read_document_settings(document, str(path), overrides or {}, flag_of, FILE)
 
 
 def read_file(path: Path, opener: Callable[[str, int], int] | None = None) -> bytes:

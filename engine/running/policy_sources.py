@@ -28,15 +28,15 @@ class PolicySource:
     """What was read: all of it, so that the file may go.
 
     make: a policy that acts in that way, where it can, with a seed for what it samples. only: the way in which it acts
-    in any case; None where it can do both. step: of its training, None where the file does not say. warning: what is
-    probably wrong with it; "" for nothing.
+    in any case; None where it can do both. step: of its training, None where the file does not say. warnings: what is
+    probably wrong with it.
     """
 
     path: Path
     make: Callable[[Way, int], Policy]
     step: int | None = None
     only: Way | None = None
-    warning: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def read_policy(path: Path, spec: BehaviorSpec) -> PolicySource:
@@ -81,7 +81,7 @@ def read_checkpoint(path: Path, spec: BehaviorSpec) -> PolicySource:
         return policy_of_checkpoint(configuration, spec, state, checkpoint, seed, way == "greedy")
 
     misread = "" if checkpoint.spec is None else misread_before(checkpoint.spec, spec)
-    return PolicySource(path, make, checkpoint.step, warning=misread)
+    return PolicySource(path, make, checkpoint.step, warnings=(misread,) if misread else ())
 
 
 def _require_inputs(path: Path, graph: OnnxGraph, spec: BehaviorSpec) -> None:

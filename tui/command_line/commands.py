@@ -311,11 +311,19 @@ def ctl(words: Sequence[str]) -> int:
     return ctl(words)
 
 
+def arena(words: Sequence[str]) -> int:
+    """Saved policies that play against each other."""
+    from rl_tui.tui.command_line.arena import arena
+
+    return arena(words)
+
+
 COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "schema": print_schema,
     "presets": print_presets,
     "plugins": print_plugins,
     "evaluate": lambda words: evaluate(command_arguments.parse_evaluate(words)),
+    "arena": arena,
     "check-env": lambda words: check_environment(command_arguments.parse_check(words)),
     "upgrade-config": lambda words: upgrade_config(command_arguments.parse_upgrade(words)),
     "demonstrations": demonstrations,
@@ -330,4 +338,4 @@ COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
 
 def calls_environments(words: Sequence[str]) -> bool:
     """Whether a command calls environments in this process, whatever these do to it."""
-    return words[0] in ("evaluate", "check-env") or list(words[:2]) == ["demonstrations", "record"]
+    return words[0] in ("evaluate", "arena", "check-env") or list(words[:2]) == ["demonstrations", "record"]

@@ -26,6 +26,7 @@ from rl_tui.engine.running.environments import (
     settings_of,
 )
 from rl_tui.engine.running.evaluation.episodes import UNRECORDED, Recorder, Scores, ignore_steps, play
+from rl_tui.engine.running.evaluation.named_checkpoints import find_checkpoint
 from rl_tui.engine.running.evaluation.video import VideoRecorder
 from rl_tui.engine.running.lessons.restoring import make_lessons
 from rl_tui.engine.running.run_setup import derived_seed
@@ -211,21 +212,8 @@ class SavedRun:
 
     def _load(self, name: str, which: str) -> tuple[State, Checkpoint, tuple[str, ...]]:
         """With the reasons why newer ones were skipped. Raises CheckpointError where there is no such checkpoint."""
-        skipped: tuple[str, ...] = ()
         store = CheckpointStore(self._folder.behavior(name).checkpoints, name, 0)
-        match which:
-            case "newest":
-                newest = store.newest_valid()
-                path, skipped = newest.path, newest.skipped
-            case "best":
-                best = store.best()
-                path = None if best is None else best.path
-            case step:
-                path = next((one.path for one in reversed(store.list()) if one.step == int(step)), None)
-        if path is None:
-            steps = ", ".join(str(one.step) for one in store.list()) or "none"
-            place = f"at step {which}" if which.isdecimal() else f"({which})"
-            raise CheckpointError(f"--checkpoint: {name} has no checkpoint {place}; available: {steps}")
+        path, skipped = find_checkpoint(store, which, "--checkpoint")
         return *store.load(path), skipped
 
 

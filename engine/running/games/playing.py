@@ -21,6 +21,10 @@ from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Pol
 PolicyFor: TypeAlias = Callable[[BehaviorSpec], Policy]
 
 
+def ignore_number(num_ended: int) -> None:
+    """The default of `play_games` for `on_game`."""
+
+
 def play_games(
     pool: EnvironmentPool,
     seat: Seat,
@@ -29,15 +33,18 @@ def play_games(
     num_games: int,
     seed: int,
     should_continue: Callable[[], bool],
+    on_game: Callable[[int], None] = ignore_number,
 ) -> list[PlayedGame] | None:
     """Play so many games, from a reset of every instance with `seed`, in the order in which they began; None when
     interrupted.
 
     seat: of the side whose games these are. own, others: called once for every behavior of which that side, or any
-    other one, has agents; they may raise. should_continue: called at every step. Games of an instance that is lost do
-    not count, and are replaced by others. Raises EnvironmentFailure, also if no agent takes the seat.
+    other one, has agents; they may raise. should_continue: called at every step. on_game: called with the number of
+    games that have ended, where that has changed. Games of an instance that is lost do not count, and are replaced by
+    others. Raises EnvironmentFailure, also if no agent takes the seat.
     """
     sides, tally = _Sides(seat, own, others), GameTally(seat, num_games)
+    num_ended = 0
     pool.reset(seed)
     while should_continue():
         arrived = dict(pool.receive(RECEIVE_SECONDS))
@@ -46,6 +53,9 @@ def play_games(
             sides.abandon(instance, pool.num_instances)
         for behaviors in arrived.values():
             tally.add(behaviors.get(seat.behavior))
+        if tally.num_ended != num_ended:
+            num_ended = tally.num_ended
+            on_game(num_ended)
         if tally.is_complete:
             return tally.games
         if tally.num_awaited > AWAITED_STEPS:

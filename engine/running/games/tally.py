@@ -57,7 +57,7 @@ class GameTally:
 
     def __init__(self, seat: Seat, num_games: int) -> None:
         self.num_awaited = 0
-        self._seat = seat
+        self._seat, self._num_games = seat, num_games
         self._num_left = num_games  # to begin
         self._players: dict[int, _Player] = {}  # by agent
         self._of_group: dict[int, _Game] = {}
@@ -68,6 +68,11 @@ class GameTally:
     def is_complete(self) -> bool:
         """Whether all that count have ended."""
         return self._num_open == 0
+
+    @property
+    def num_ended(self) -> int:
+        """Of those that count."""
+        return self._num_games - self._num_open
 
     @property
     def games(self) -> list[PlayedGame]:
