@@ -75,6 +75,9 @@ class EvaluationSettings(Settings):
     interval: Interval = Field(50000, description="Steps between two evaluations; -1: none.")
     episodes: PositiveWhole = Field(10, description="Episodes of each.")
     deterministic: bool = Field(True, description="Act by the mean and the likeliest choice.")
+    opponent: PathText | None = Field(
+        None, description="Who plays all teams but one: random, oldest, or a path; null: as in training."
+    )
 
 
 ExportedKind: TypeAlias = Literal["stochastic", "greedy", "raw"]

@@ -1,9 +1,9 @@
-"""Where the demonstrations and teachers are that a configuration file names."""
+"""Where the demonstrations, teachers and opponents are that a configuration file names."""
 
 import os
 from collections.abc import Iterator
 
-KEYS = ("demo_path", "teacher")
+KEYS = ("demo_path", "teacher", "opponent")
 
 
 def find_beside(values: dict[str, object], file: str) -> None:

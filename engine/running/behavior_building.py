@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.behavior import BehaviorConfig, SelfPlaySettings
+from rl_tui.engine.config.behavior import BehaviorConfig, EvaluationSettings, SelfPlaySettings
 from rl_tui.engine.config.environment_name import EDITOR
 from rl_tui.engine.config.environments import has_agents
 from rl_tui.engine.config.naming import switched_on
@@ -34,6 +34,10 @@ from rl_tui.engine.running.checkpoint_parts import CheckpointParts
 from rl_tui.engine.running.collection import BLOCK_ROWS
 from rl_tui.engine.running.environments import make_pool_apart, quota_of, settings_of
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
+from rl_tui.engine.running.evaluation.match import Match, make_match
+from rl_tui.engine.running.evaluation.named_opponents import OPPONENT
+from rl_tui.engine.running.evaluation.opponents import OldestOpponent, no_snapshot
+from rl_tui.engine.running.games.rules import Rules
 from rl_tui.engine.running.imitated import opened_for
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.machine.memory import size_text
@@ -200,6 +204,8 @@ class BehaviorBuilder:
         own_source = replace(place.source, first_copy=next(run.copies_apart))
         with _named(f"behaviors.{self._spec.name}.evaluation"):
             policy = trainer.policy_maker(derived_seed(run.seed, self._index, 2))(settings.deterministic)
+        with _named(f"behaviors.{self._spec.name}.{OPPONENT}"):
+            match = self._match(settings, trainer)
         return Evaluator(
             settings,
             self._spec.name,
@@ -211,6 +217,22 @@ class BehaviorBuilder:
             run.bus,
             place.target.behaviors,
             run.lessons,
+            match,
+        )
+
+    def _match(self, settings: EvaluationSettings, trainer: Trainer) -> Match | None:
+        """Against whom it is evaluated; None without an opponent. Raises ConfigError."""
+        run, spec, behaviors = self._run, self._spec, self._place.target.behaviors
+        oldest = OldestOpponent(spec.name, no_snapshot, trainer.weights(), behaviors, is_greedy=settings.deterministic)
+        return make_match(
+            settings,
+            Rules.of(self._config.self_play),
+            spec,
+            self._place.pool.specs,
+            oldest,
+            run.working_directory,
+            derived_seed(run.seed, self._index, 5),
+            partial(run.bus.log, "info", spec.name),
         )
 
     def _note_observations(self, num_parameters: int) -> None:

@@ -12,12 +12,11 @@ from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.demonstrations.opened import OpenedDemonstrations
 from rl_tui.engine.demonstrations.opening import open_demonstrations, require_found
 from rl_tui.engine.errors import ConfigError, DemonstrationError
+from rl_tui.engine.running.policy_paths import require_policy
 from rl_tui.engine.session.text import counted
 from rl_tui.engine.specs import BehaviorSpec
-from rl_tui.engine.storage.file_names import MANIFEST
 
 TEACHER: Final = "hyperparameters.teacher"
-ONNX: Final = ".onnx"
 
 
 def require_imitated(config: RunConfig) -> None:
@@ -32,21 +31,6 @@ def require_imitated(config: RunConfig) -> None:
         if behavior.hyperparameters.teacher_path is not None:
             with _named(f"behaviors.{name}.{TEACHER}"):
                 require_policy(Path(behavior.hyperparameters.teacher_path), config.checkpoint_settings.results_dir)
-
-
-def require_policy(path: Path, results_dir: str = "") -> None:
-    """There is something at the path that might be a policy. results_dir: where runs are. Raises ConfigError."""
-    from rl_tui.engine.storage.checkpoints import trained_behaviors  # imports safetensors, which only a teacher needs
-
-    is_checkpoint = (path / MANIFEST).is_file() or (path.is_dir() and bool(trained_behaviors(path)))
-    if is_checkpoint or (path.suffix == ONNX and path.is_file()):
-        return
-    must = "must be the folder of a run, a checkpoint in it, or an ONNX file"
-    if not path.exists():
-        run = Path(results_dir) / path
-        hint = f" Did you mean {run}?" if run.is_dir() else ""
-        raise ConfigError(f"{path}: there is no such file or folder; it {must}.{hint}")
-    raise ConfigError(f"{path}: {must}, got {'a folder without checkpoints' if path.is_dir() else 'another file'}")
 
 
 def opened_for(

@@ -14,8 +14,8 @@ from rl_tui.engine.export.onnx_graph import OnnxGraph, graph_inputs
 from rl_tui.engine.export.onnx_policy import OnnxPolicy, read_graph
 from rl_tui.engine.running.checkpoint_policy import policy_of_checkpoint
 from rl_tui.engine.running.evaluation.saved_policy import Way
-from rl_tui.engine.running.imitated import ONNX
 from rl_tui.engine.running.misfit import spec_differences
+from rl_tui.engine.running.policy_paths import ONNX
 from rl_tui.engine.sampling.environments.unity.wire.packages import misread_before
 from rl_tui.engine.specs import BehaviorSpec, Policy
 from rl_tui.engine.storage.checkpoint_format import read

@@ -22,6 +22,7 @@ from rl_tui.engine.config.support import find_unsupported
 from rl_tui.engine.config.wrappers import read_wrappers
 from rl_tui.engine.config.writers import KIND as WRITERS
 from rl_tui.engine.errors import ConfigError, PluginError, RlTuiError
+from rl_tui.engine.running.evaluation.named_opponents import require_opponents
 from rl_tui.engine.running.imitated import require_imitated
 from rl_tui.engine.sampling.environments.factory import require_environment
 from rl_tui.engine.sampling.environments.wrapping import require_wrapper
@@ -78,6 +79,7 @@ def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[
     if settings.initialize_from is not None and not is_resumed:
         yield lambda: _require_origin(settings)
     yield lambda: require_imitated(config)
+    yield lambda: require_opponents(config)
     for name in environments_of(config):
         kind = kind_of(name)
         if kind is not None and not kind.implementation:

@@ -7,6 +7,7 @@ import random
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -51,6 +52,7 @@ class RunSetup:
 
     def __post_init__(self) -> None:
         self.is_training = not self.config.checkpoint_settings.inference
+        self.working_directory = Path.cwd()  # before there is an environment, which may change it
         self.restorer = Restorer(self.config.checkpoint_settings, self.folder, self.bus)
         settings = self.config.env_settings
         num_trained = settings.num_envs * (1 if isinstance(settings.environment, str) else len(settings.environment))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, ConfigError, ExportError, NotSupportedError
-from rl_tui.engine.running.imitated import TEACHER, require_policy
+from rl_tui.engine.running.imitated import TEACHER
+from rl_tui.engine.running.policy_paths import require_policy
 from rl_tui.engine.running.policy_sources import read_policy
 from rl_tui.engine.specs import BehaviorSpec, Policy
 

@@ -192,7 +192,8 @@ class MetricsReported:
 class EvaluationReported:
     """The policy of that step was evaluated over that many episodes, apart from its training, in `seconds`.
 
-    deterministic: it acted greedily, by the mean or the likeliest choice; else it sampled, as in training.
+    deterministic: it acted greedily, by the mean or the likeliest choice; else it sampled, as in training. won, drawn,
+    lost: its games against an opponent; all 0 without one.
     """
 
     behavior: str
@@ -203,6 +204,14 @@ class EvaluationReported:
     mean_length: float
     seconds: float
     deterministic: bool = True
+    won: int = 0
+    drawn: int = 0
+    lost: int = 0
+
+    @property
+    def has_opponent(self) -> bool:
+        """Whether the return is one against an opponent, and so not comparable with those of training."""
+        return self.won + self.drawn + self.lost > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,6 +212,8 @@ def _of_measurement(event: Event) -> Sentence | None:
         case EvaluationReported(behavior=name):
             scores = f"return {_short(event.mean_return)} sd {_short(event.std_return)}"
             scores += f", length {_short(event.mean_length)}, {counted(event.episodes, 'episode')}"
+            if event.has_opponent:
+                scores += f": {event.won} won, {event.drawn} drawn, {event.lost} lost"
             return Sentence("info", "EVAL", name, f"step {event.step} evaluated: {scores} in {event.seconds:.1f} s")
     return None
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.tui.command_line.command_arguments import FOLDER_TEXT, RESULTS_DIR, SEED_TEXT, add_environment_flags
@@ -80,7 +80,7 @@ def parse_arena(words: Sequence[str]) -> ArenaArguments:
 _KEPT = ("results_dir", "games", "seed", "way", "behavior", "with_random", "is_json", "shows_progress")
 
 
-def _overrides(typed: Mapping[str, object]) -> list[tuple[str, object]]:
+def _overrides(typed: Mapping[str, Any]) -> list[tuple[str, object]]:
     """The settings that flags have set."""
     found = [(f"env_settings.{name}", typed[name]) for name in ("env", "env_kwargs", "num_envs") if typed[name]]
     if wrappers := typed["wrappers"]:

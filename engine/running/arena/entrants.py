@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 from rl_tui.engine.config.diagnostics import must_be
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.running.evaluation.named_checkpoints import find_checkpoint
-from rl_tui.engine.running.imitated import ONNX
+from rl_tui.engine.running.policy_paths import ONNX
 from rl_tui.engine.running.policy_sources import PolicySource, read_checkpoint, read_exported
 from rl_tui.engine.sampling.random_policy import RandomPolicy
 from rl_tui.engine.specs import BehaviorSpec

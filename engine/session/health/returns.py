@@ -138,6 +138,8 @@ class GreedyReturn:
         sampled, count = returns.episodes.mean, returns.episodes.count
         if not isinstance(event, EvaluationReported) or not event.deterministic or event.episodes < 1:
             return None
+        if event.has_opponent:
+            return None  # in training it plays others
         if sampled is None or count < FIRST_EPISODES or not returns.deviation:
             return None
         gap = sampled - event.mean_return
