@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rl_tui.engine.api.arena import arena
     from rl_tui.engine.api.attached_run import attach
     from rl_tui.engine.api.behavior_learner import BehaviorLearner
     from rl_tui.engine.api.learner import Learner
@@ -35,12 +36,14 @@ if TYPE_CHECKING:
     from rl_tui.engine.learning.replay.buffer import Minibatch
     from rl_tui.engine.learning.train_step import TrainStep
     from rl_tui.engine.learning.transitions import Transitions
+    from rl_tui.engine.running.arena.request import ArenaResult
     from rl_tui.engine.running.hooks import Milestone
     from rl_tui.engine.session import messages
     from rl_tui.engine.specs import Trajectories
 
 __all__ = [
     "ActingPolicy",
+    "ArenaResult",
     "AttachError",
     "BehaviorLearner",
     "CheckpointError",
@@ -66,6 +69,7 @@ __all__ = [
     "TrainStep",
     "Trajectories",
     "Transitions",
+    "arena",
     "attach",
     "events",
     "load_policy",
@@ -76,6 +80,7 @@ __all__ = [
 
 _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in rl_tui.engine
     "ActingPolicy": "api.policies",
+    "ArenaResult": "running.arena.request",
     "BehaviorLearner": "api.behavior_learner",
     "EvaluatedAction": "api.policies",
     "Learner": "api.learner",
@@ -89,6 +94,7 @@ _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in r
     "TrainStep": "learning.train_step",
     "Trajectories": "specs",
     "Transitions": "learning.transitions",
+    "arena": "api.arena",
     "attach": "api.attached_run",
     "events": "api.recordings",
     "load_policy": "api.policies",

@@ -89,7 +89,7 @@ def read_entrants(words: Sequence[str], results_dir: Path, *, with_random: bool)
     if RANDOM not in names and with_random:
         typed.append(Entrant(RANDOM, RANDOM))
     if len(typed) < 2:
-        raise ConfigError(f"{names[0]}: a game needs two: name another RUN[@STEP], or leave --no-random out")
+        raise ConfigError(f"{names[0]}: a game needs two: name another one, or random")
     return typed
 
 

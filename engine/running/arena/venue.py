@@ -9,6 +9,7 @@ from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
 from rl_tui.engine.config.environment_name import full_name, short_name
 from rl_tui.engine.config.environments import has_agents
 from rl_tui.engine.config.loading import load_to_act, parse_config
+from rl_tui.engine.config.naming import name_of
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.yaml_document import write_yaml
 from rl_tui.engine.errors import ConfigError
@@ -44,7 +45,9 @@ def find_venue(entrants: Sequence[Entrant], overrides: Mapping[str, object], beh
     config = _without_run(overrides, behavior) if first is None else _config(first, overrides)
     source = _chosen(named_environments(config, seed), behavior, tuple(config.behaviors)).source
     if not has_agents(source.env):
-        raise ConfigError(f"{entrants[0].name}: it has no environment to play in, since it learned offline: --env ENV")
+        raise ConfigError(
+            f"{entrants[0].name}: it learned offline, and has no environment to play in: {name_of(ENV)} names one"
+        )
     if ENV not in overrides and first is not None:
         for other in of_runs[1:]:
             _require_same(source.env, first, other)
@@ -63,7 +66,9 @@ def _without_run(overrides: Mapping[str, object], behavior: str | None) -> RunCo
     """Exported files alone do not say where they act."""
     env = overrides.get(ENV)
     if not isinstance(env, str):
-        raise ConfigError("--env: must be given where no run is among those that play: only a run has an environment")
+        raise ConfigError(
+            f"{name_of(ENV)}: must be given where no run is among those that play: only a run has an environment"
+        )
     name = behavior or short_name(full_name(env))
     return parse_config(write_yaml({"default_settings": {}, "behaviors": {name: {}}}).encode(), "", overrides)
 
@@ -85,4 +90,4 @@ def _require_same(env: str, first: Entrant, other: Entrant) -> None:
     others = [environment.source.env for environment in named_environments(_config(other))]
     if env not in others:
         has = f"has learned in {' and '.join(others)}, and {first.name} in {env}"
-        raise ConfigError(f"{other.name}: {has}. --env ENV plays all of them in one")
+        raise ConfigError(f"{other.name}: {has}. With {name_of(ENV)}, all play in one that is named")

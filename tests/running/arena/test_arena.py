@@ -304,7 +304,7 @@ def test_runs_of_different_games_are_refused(run: Path, tmp_path: Path, capsys: 
     words = ["arena", "run", "walker", "--results-dir", str(tmp_path / "results")]
     assert main(words) == 2
     error = capsys.readouterr().err
-    assert error == f"walker: has learned in toy:line, and run in {DUEL}. --env ENV plays all of them in one\n"
+    assert error == f"walker: has learned in toy:line, and run in {DUEL}. With --env, all play in one that is named\n"
     assert main([*words, "--env", DUEL, "--games", "4"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("walker: ")
