@@ -26,13 +26,14 @@ def arena(
     env: str | None = None,
     env_kwargs: Mapping[str, object] | None = None,
     num_envs: int | None = None,
+    set: Mapping[str, object] | None = None,  # noqa: A002  # as the flag, and as `rl_tui.train` has it
 ) -> ArenaResult:
     """Let every pair play so many games, and rate them, as `rl-tui arena` does.
 
     entrants: runs, by id or folder, or RUN@STEP; folders of checkpoints; ONNX files; "random". greedy: with the
     likeliest actions, instead of sampled ones. behavior: which one, if a run has several environments, or a team
-    several behaviors. env, env_kwargs: another environment than that of the first run. num_envs: copies of it. Raises
-    RlTuiError.
+    several behaviors. env, env_kwargs: another environment than that of the first run. num_envs: copies of it. set:
+    settings of the first run by dotted path, e.g. how games are decided. Raises RlTuiError.
     """
     for name, number in (("games", games), ("num_envs", 1 if num_envs is None else num_envs)):
         if not is_whole(number) or number < 1:
@@ -50,7 +51,10 @@ def arena(
         way="greedy" if greedy else "sampled",
         behavior=behavior,
         with_random=with_random,
-        overrides={f"env_settings.{name}": value for name, value in given.items() if value is not None},
+        overrides={
+            **{f"env_settings.{name}": value for name, value in given.items() if value is not None},
+            **(set or {}),
+        },
     )
     with naming(argument_of), plain_failures():
         return play_arena(request)

@@ -30,6 +30,8 @@ def test_call_plays_as_the_command_does(run: Path) -> None:
     assert again.records == played.records
     greedy = rl_tui.arena(run, games=8, seed=3, greedy=True, env_kwargs={"edge": 100})
     assert [record.won for record in greedy.records.values()] == [4]
+    drawn = rl_tui.arena(run, games=8, set={"behaviors.Fighter.self_play.draw_margin": 2})
+    assert [record.drawn for record in drawn.records.values()] == [8]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.tui.command_line.command_arguments import FOLDER_TEXT, RESULTS_DIR, SEED_TEXT, add_environment_flags
 from rl_tui.tui.command_line.flag_parser import FlagParser, parse
-from rl_tui.tui.command_line.train_arguments import number
+from rl_tui.tui.command_line.train_arguments import assignment, number
 from rl_tui.tui.terminal.streams import write_stderr, write_stdout
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def parse_arena(words: Sequence[str]) -> ArenaArguments:
     copies = number("a whole number from 1 to 1024", int, 1, 1024)
     parser.add_argument("--num-envs", type=copies, metavar="N", help="copies of the environment (default: the run's)")
     parser.add_argument("--no-graphics", action="store_true", help="start Unity players without a window and drawing")
+    set_text = "set a setting of the first run by its path, e.g. how games are decided; may be repeated"
+    parser.add_argument("--set", action="append", type=assignment, default=[], metavar="PATH=VALUE", help=set_text)
     parser.add_argument("--json", dest="is_json", action="store_true", help="print one JSON object, with every field")
     progress_text = "print progress on stderr, about once a second"
     parser.add_argument("--progress", dest="shows_progress", action="store_true", help=progress_text)
@@ -87,7 +89,7 @@ def _overrides(typed: Mapping[str, Any]) -> list[tuple[str, object]]:
         found.append(("env_settings.wrappers", [{wrapper.name: dict(wrapper.arguments)} for wrapper in wrappers]))
     if typed["no_graphics"]:
         found.append(("engine_settings.no_graphics", True))
-    return found
+    return [*found, *typed["set"]]
 
 
 def arena(words: Sequence[str]) -> int:

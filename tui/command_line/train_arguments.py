@@ -209,7 +209,7 @@ def _add_run_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--deterministic", action="store_true", help="take the most likely actions, or their mean")
     _add_settings(group, (*run_flags.SEED, *run_flags.DEVICE))
     set_text = "set a setting by its path; a list or mapping as JSON; may be repeated"
-    group.add_argument("--set", action="append", type=_assignment, metavar="PATH=VALUE", help=set_text)
+    group.add_argument("--set", action="append", type=assignment, metavar="PATH=VALUE", help=set_text)
 
 
 def _add_settings(group: argparse._ArgumentGroup, flags: Iterable[run_flags.Flag]) -> None:
@@ -249,7 +249,7 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return chosen
 
 
-def _assignment(text: str) -> tuple[str, Setting]:
+def assignment(text: str) -> tuple[str, Setting]:
     """The path and value of `path=value`; the value is JSON if it parses, else plain text."""
     path, equals, value = text.partition("=")
     if not (path and equals):

@@ -67,6 +67,7 @@ METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow
     "Policy/Action Magnitude": "action size",
     "Environment/Action Cost Share": "action cost",
     "Evaluation/Episode Length": "eval length",
+    "Evaluation/Win Rate": "win rate",
     "Performance/Steps per Second": "speed",
 }
 REPLAY_STEPS = ("Policy/Replay Steps", "Policy/Labels")  # how full the replay buffer is, by what it keeps

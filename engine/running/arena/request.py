@@ -17,7 +17,7 @@ class ArenaRequest:
     """Who plays, and how.
 
     entrants: words that name them. games: of each pair. behavior: whose environment it is, where a run has several, and
-    whose episodes are a team's games, where that has several behaviors. overrides: settings of the environment by
+    whose episodes are a team's games, where that has several behaviors. overrides: settings of the first run by
     dotted path.
     """
 

@@ -176,14 +176,24 @@ def test_runs_that_call_their_only_behavior_otherwise_play_each_other(run: Path,
     assert [*played.sources[0]] == [*played.sources[1]] == ["Boxer"]
 
 
-def test_rules_are_those_of_the_run(tmp_path: Path) -> None:
+def test_rules_are_those_of_the_run_or_set_by_a_flag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = finished(tmp_path, env_settings={"env_kwargs": {"is_cut": True}})
+    words = ["arena", "run", "--results-dir", str(folder.parent), "--games", "8", "--json"]
     assert arena(folder, games=8).records == {(0, 1): Record(ignored=8)}
+    assert main(words[:-1]) == 0
+    assert "8 games ended by a limit of steps and do not count" in capsys.readouterr().out
+    assert main([*words, "--set", "behaviors.Fighter.self_play.interrupted_games=draw"]) == 0
+    (pair,) = json.loads(capsys.readouterr().out)["pairs"]
+    assert (pair["drawn"], pair["ignored"]) == (8, 0)
     path = folder / "configuration.yaml"
     settings = yaml.safe_load(path.read_text())
     settings["behaviors"]["Fighter"]["self_play"] = {"interrupted_games": "draw"}
     path.write_text(yaml.safe_dump(settings, sort_keys=False))
     assert arena(folder, games=8).records == {(0, 1): Record(drawn=8)}
+    assert main([*words, "--set", "behaviors.Fighter.self_play.interrupted_games=win"]) == 2
+    error = capsys.readouterr().err
+    assert "--set behaviors.Fighter.self_play.interrupted_games" in error
+    assert error.count("\n") == 1
 
 
 def test_several_runs_play_in_the_environment_of_the_first_one(run: Path, tmp_path: Path) -> None:
