@@ -91,6 +91,15 @@ class Paced(Protocol):
 
 
 @runtime_checkable
+class ShowsEnds(Protocol):
+    """An environment that can still draw how an episode ended when the next one has begun."""
+
+    def show_ends(self) -> None:
+        """From now on, once an episode of the first agent has ended, `render` draws its end until the next step or
+        reset. Called before the first reset."""
+
+
+@runtime_checkable
 class Parameterized(Protocol):
     """An environment that takes environment parameters. Without this method, a file that has any is refused."""
 

@@ -18,7 +18,7 @@ from rl_tui.engine.config.environments import (
     kind_of,
 )
 from rl_tui.engine.errors import ConfigError, NotSupportedError
-from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
+from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind, ShowsEnds
 from rl_tui.engine.sampling.environments.copies import has_member
 from rl_tui.engine.sampling.environments.measuring import Measuring
 from rl_tui.engine.sampling.environments.named_callable import is_of_program
@@ -43,7 +43,7 @@ class EnvironmentSource:
     metrics: keys of `info` that are reported as statistics. drawn: how instances render, if they can. first_copy: the
     number of the first copy among all copies of the run. seed_shift: what is added to the seeds that instances are made
     with, so that those made later do not repeat the episodes of the first ones. adaptation: the rest of
-    env_settings.
+    env_settings. shows_ends: see ShowsEnds.
     """
 
     env: str
@@ -54,6 +54,7 @@ class EnvironmentSource:
     first_copy: int = 0
     seed_shift: int = 0
     adaptation: Adaptation = field(default_factory=Adaptation)
+    shows_ends: bool = False
 
     def make(self, first: int, count: int) -> list[Environment]:
         """Instances that hold `count` copies, the first of which is number `first` of this source's."""
@@ -62,6 +63,8 @@ class EnvironmentSource:
         for environment in made:
             if self.metrics and isinstance(environment, Measuring):
                 environment.measure(self.metrics)
+            if self.shows_ends and isinstance(environment, ShowsEnds):
+                environment.show_ends()
         return made
 
     def _make(self, copies: range) -> list[Environment]:
@@ -110,6 +113,10 @@ class EnvironmentSource:
         """A source of the same environment for watching: text if it can render text, else frames; never a window."""
         return replace(self, drawn="as frames or text")
 
+    def showing_ends(self) -> EnvironmentSource:
+        """A source of the same environment whose instances also draw how episodes ended, if they can: see ShowsEnds."""
+        return replace(self, shows_ends=True)
+
     def to_json(self) -> Json:
         """What `from_json` turns into an equal source. Raises ConfigError when kwargs are not plain values."""
         try:
@@ -125,6 +132,7 @@ class EnvironmentSource:
             "first_copy": self.first_copy,
             "seed_shift": self.seed_shift,
             "adaptation": self.adaptation.to_json(),
+            "shows_ends": self.shows_ends,
         }
 
     @staticmethod
@@ -139,8 +147,9 @@ class EnvironmentSource:
         drawn, first_copy = cast(Drawn, fields["drawn"]), cast(int, fields["first_copy"])
         seed_shift, adapted = cast(int, fields["seed_shift"]), Adaptation.from_json(adaptation)
         return EnvironmentSource(
-            env, behavior, kwargs, tuple(map(str, metrics)), drawn, first_copy, seed_shift, adapted
-        )
+            env, behavior, kwargs, tuple(map(str, metrics)), drawn, first_copy, seed_shift, adapted,
+            fields["shows_ends"] is True,
+        )  # fmt: skip
 
 
 def make_environments(

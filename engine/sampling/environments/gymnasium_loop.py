@@ -18,6 +18,7 @@ from gymnasium.envs.registration import EnvSpec
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.action_space import ActionCodec
 from rl_tui.engine.sampling.environments.choice_names import choice_names
+from rl_tui.engine.sampling.environments.end_picture import EndPicture
 from rl_tui.engine.sampling.environments.measuring import Tally
 from rl_tui.engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
 from rl_tui.engine.sampling.environments.parameter_setting import ParameterSetter
@@ -76,6 +77,7 @@ class GymnasiumLoop:
         only = self._leaves[0]
         self._bare_shape = only.raw_shape if only.path == () and only.spec.dtype == "float32" else None
         self._steps = [copy.step for copy in copies]
+        self._picture = EndPicture(self._draw)
         self._masks: dict[int, Any] = {}  # Any: action masks as the copies give them
         self._tally: Tally | None = None
         self._setter = ParameterSetter(copies, attributes or {})
@@ -111,6 +113,7 @@ class GymnasiumLoop:
         if seed is not None:  # not seed + copy: two instances with neighboring seeds would share episodes
             seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(len(self._copies))]
         self._masks.clear()
+        self._picture.forget()
         with self._current as current:
             for index, copy_seed in enumerate(seeds):
                 current.index = index
@@ -124,6 +127,7 @@ class GymnasiumLoop:
         ended: list[tuple[int, Any, SupportsFloat, bool]] = []  # index, observation, reward, terminated
         rewards: list[SupportsFloat] = []
         self._masks.clear()
+        self._picture.forget()
         with self._current as current:
             for index, action in enumerate(self._codec.rows(actions[self._behavior])):
                 current.index = index
@@ -140,6 +144,8 @@ class GymnasiumLoop:
                 if terminated or truncated:
                     ended.append((index, observation, reward, terminated))
                     reward = 0.0
+                    if index == 0:
+                        self._picture.keep()
                     observation, infos = _begun(self._reset_copy(index))
                 self._store(index, observation, infos)
                 rewards.append(reward)
@@ -153,6 +159,13 @@ class GymnasiumLoop:
 
     def render(self) -> Frame | str | None:
         """A frame of copy 0, text in the mode "ansi", or None if its render mode gives neither."""
+        return self._picture.render()
+
+    def show_ends(self) -> None:
+        """See ShowsEnds."""
+        self._picture.is_on = True
+
+    def _draw(self) -> Frame | str | None:
         return rendered(self._copies[0].render, self._copies[0].render_mode)
 
     @property

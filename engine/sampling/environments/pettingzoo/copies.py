@@ -22,7 +22,8 @@ _MOST_TURNS = 10_000  # without any agent that is trained
 class Copy:
     """Writes what happens to its agents into the columns of their behaviors.
 
-    waiting: agents that are trained and must act before the next step, in the order of their rows.
+    waiting: agents that are trained and must act before the next step, in the order of their rows. before_next: called
+    when no agent is left, before the next episode begins.
     """
 
     def __init__(self, env: Env, meet: Meet, options: Options, random: np.random.Generator) -> None:
@@ -32,6 +33,7 @@ class Copy:
         self._agents: dict[AgentName, Trained | RandomAgent] = {}  # in their episodes
         self._actions: dict[AgentName, Action] = {}
         self.waiting: list[tuple[AgentName, BehaviorColumns]] = []
+        self.before_next: Callable[[], None] = _ignore
 
     def reset(self, seed: int | None) -> None:
         """Begin an episode, dropping what is open."""
@@ -52,11 +54,15 @@ class Copy:
         self._take(turn)
         num_turns = 0
         while not self.waiting:
-            turn = self._episodes.reset(None, self._options()) if turn.is_over else self._step()
+            turn = self._begin_next() if turn.is_over else self._step()
             self._take(turn)
             num_turns += 1
             if num_turns > _MOST_TURNS:
                 raise EnvironmentFailure(f"no agent that is trained has acted in {_MOST_TURNS:,} steps")
+
+    def _begin_next(self) -> Turn:
+        self.before_next()
+        return self._episodes.reset(None, self._options())
 
     def _step(self) -> Turn:
         actions, self._actions = self._actions, {}
@@ -84,3 +90,7 @@ class Copy:
             agent.early, agent.has_acted = seen.reward, True
             agent.columns.add_newcomer(agent.id, seen, agent.group)
         self.waiting.append((seen.agent, agent.columns))
+
+
+def _ignore() -> None:
+    """No one wants to see how it ended."""

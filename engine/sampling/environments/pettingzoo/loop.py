@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from rl_tui.engine.sampling.environments.end_picture import EndPicture
 from rl_tui.engine.sampling.environments.gymnasium_loop import NamedCopy
 from rl_tui.engine.sampling.environments.parameter_setting import ParameterSetter
 from rl_tui.engine.sampling.environments.pettingzoo.copies import Copy
@@ -44,6 +45,8 @@ class PettingZooLoop:
         ]
         self._current = NamedCopy(len(copies))
         self._population.expect(copies[0])
+        self._picture = EndPicture(self._draw)
+        self._copies[0].before_next = self._picture.keep
 
     @property
     def specs(self) -> Mapping[str, BehaviorSpec]:
@@ -70,6 +73,7 @@ class PettingZooLoop:
             own, *seeds = map(int, np.random.SeedSequence(seed).generate_state(len(seeds) + 1))
             self._random.bit_generator.state = np.random.default_rng(own).bit_generator.state
         self._population.begin()
+        self._picture.forget()
         with self._current as current:
             for current.index, (copy, copy_seed) in enumerate(zip(self._copies, seeds, strict=True)):
                 copy.reset(copy_seed)
@@ -82,6 +86,7 @@ class PettingZooLoop:
             for agent, columns in copy.waiting:
                 copy.act(agent, next(rows[columns]))
         self._population.begin()
+        self._picture.forget()
         with self._current as current:
             for current.index, copy in enumerate(self._copies):
                 copy.step()
@@ -89,6 +94,13 @@ class PettingZooLoop:
 
     def render(self) -> Frame | str | None:
         """A frame of copy 0, text in the mode "ansi", or None if its render mode gives neither."""
+        return self._picture.render()
+
+    def show_ends(self) -> None:
+        """See ShowsEnds."""
+        self._picture.is_on = True
+
+    def _draw(self) -> Frame | str | None:
         env = self._copies[0].env
         return rendered(env.render, getattr(env, "render_mode", None))
 
