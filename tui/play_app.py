@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from textual import events
 
-from rl_tui.engine.session.playing import Playing
+from rl_tui.engine.session.playing import Recorded
 from rl_tui.tui.drawing.glyphs import ASCII
 from rl_tui.tui.drawing.painting import PatchUpdate
 from rl_tui.tui.keys.keymap import Keymap
@@ -39,7 +39,7 @@ class PlayApp(TerminalApp[int]):
 
     def __init__(
         self,
-        playing: Playing,
+        playing: Recorded,
         env: str,
         file: str,
         num_episodes: int | None,

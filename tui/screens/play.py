@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.screen import Screen
 
-from rl_tui.engine.session.playing import Playing, Turn
+from rl_tui.engine.session.playing import Recorded, Turn
 from rl_tui.engine.session.text import counted, safe_text
 from rl_tui.tui.drawing.lines import Tone
 from rl_tui.tui.drawing.painting import Patch, spots
@@ -47,7 +47,7 @@ class PlayScreen(Screen[None]):
 
     BINDINGS = play_bindings(of_app=False)
 
-    def __init__(self, playing: Playing, context: PlayContext) -> None:
+    def __init__(self, playing: Recorded, context: PlayContext) -> None:
         super().__init__()
         self._playing, self._shared = playing, context
         self.top, self.picture = PlayLine(context.env, context.file), PicturePane("Play")
