@@ -7,7 +7,7 @@ import numpy as np
 from rl_tui.engine.demonstrations.episode_recorder import EpisodeRecorder
 from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.session.watching import Scene, Seen
-from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Steps
+from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Observations, Steps
 
 SEEN_VALUES = 64  # of an observation: no one reads more numbers
 
@@ -106,7 +106,7 @@ class PlayedEpisodes:
             total=self._total,
             reward=self._reward,
             discrete=() if self._choice is None else (self._choice,),
-            seen=self._seen(),
+            seen=() if self._waiting is None else seen_of(self._spec, self._waiting.observations, 0),
             returns=tuple(self._returns),
             lengths=tuple(self._lengths),
         )
@@ -116,10 +116,10 @@ class PlayedEpisodes:
         self._total += reward
         self._reward = reward
 
-    def _seen(self) -> tuple[Seen, ...]:
-        if self._waiting is None:
-            return ()
-        return tuple(
-            Seen(spec.name, spec.shape, tuple(column[0].ravel()[:SEEN_VALUES].tolist()), column[0].size <= SEEN_VALUES)
-            for spec, column in zip(self._spec.observations, self._waiting.observations, strict=True)
-        )
+
+def seen_of(spec: BehaviorSpec, observations: Observations, row: int) -> tuple[Seen, ...]:
+    """What the agent in that row observes, in numbers."""
+    return tuple(
+        Seen(one.name, one.shape, tuple(column[row].ravel()[:SEEN_VALUES].tolist()), column[row].size <= SEEN_VALUES)
+        for one, column in zip(spec.observations, observations, strict=True)
+    )
