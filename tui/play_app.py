@@ -9,15 +9,15 @@ from contextlib import suppress
 
 from textual import events
 
-from rl_tui.engine.session.playing import Recorded
+from rl_tui.engine.session.playing import Playing
 from rl_tui.tui.drawing.glyphs import ASCII
 from rl_tui.tui.drawing.painting import PatchUpdate
-from rl_tui.tui.keys.keymap import Keymap
-from rl_tui.tui.keys.play_keys import PLAY_KEYS, play_bindings
+from rl_tui.tui.keys.keymap import Key, Keymap
+from rl_tui.tui.keys.play_keys import play_bindings
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.faults import traceback_of, write_output
 from rl_tui.tui.runs.browsing import no_view
-from rl_tui.tui.screens.play import PlayContext, PlayScreen
+from rl_tui.tui.screens.turns import PlayContext, TurnScreen
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
 from rl_tui.tui.terminal.app import TerminalApp
@@ -39,29 +39,28 @@ class PlayApp(TerminalApp[int]):
 
     def __init__(
         self,
-        playing: Recorded,
-        env: str,
-        file: str,
-        num_episodes: int | None,
+        playing: Playing[object],
+        make_screen: Callable[[PlayContext], TurnScreen],
+        keys: tuple[Key, ...],
         *,
+        nothing_to_save: str,
         ascii: bool = False,
         theme: str | None = None,
         last_theme: str = "",
         save_theme: Callable[[str], None] | None = None,
     ) -> None:
-        """env, file, num_episodes: see PlayContext. For the rest see TerminalApp."""
+        """keys: of the screen; those with ctrl as in play_keys. nothing_to_save: the answer to a signal that saves. For
+        the rest see TerminalApp."""
         super().__init__(ascii=ascii, theme=theme, last_theme=last_theme, save_theme=save_theme)
         self._playing = playing
         self._exit_code: int | None = None  # set once the screen is being left
         self.status = CommandStatus()
-        self.play = PlayScreen(
-            playing, PlayContext(env, file, num_episodes, self.status, self.redraw, self.themes.choose)
-        )
-        self._keymap_shown = Keymap(PLAY_KEYS)
+        self.play = make_screen(PlayContext(self.status, self.redraw, self.themes.choose))
+        self._keymap_shown, self._nothing_to_save = Keymap(keys), nothing_to_save
         self._state, self._view = ScreenState(), no_view()
         self._signals = LoopSignals(self._on_signal)
 
-    def get_default_screen(self) -> PlayScreen:
+    def get_default_screen(self) -> TurnScreen:
         """The only one."""
         return self.play
 
@@ -110,7 +109,7 @@ class PlayApp(TerminalApp[int]):
         paint_now(self.play, {pane for pane in self.play.panes if pane.take_new_heading()})
 
     def action_finish(self) -> None:
-        """Leave: the complete episodes are written."""
+        """Leave: what is played ends."""
         self._leave(0)
 
     def action_repaint(self) -> None:
@@ -129,10 +128,7 @@ class PlayApp(TerminalApp[int]):
         """Show the newest turn, and leave when the play has ended."""
         if not self.screen_stack:
             return
-        turn = self._playing.pop_turn()
-        if turn is not None:
-            self.play.take(turn)
-            self.redraw()
+        self.play.follow()
         if self._playing.has_ended:
             self._leave(0)
 
@@ -152,10 +148,7 @@ class PlayApp(TerminalApp[int]):
 
     def _on_signal(self, number: int) -> None:
         if number in (SAVING, IGNORED):
-            note = (
-                IGNORED_NOTE if number == IGNORED else "SIGUSR1 was ignored: each complete episode is on disk already"
-            )
-            self.status.say(note, "text")
+            self.status.say(IGNORED_NOTE if number == IGNORED else self._nothing_to_save, "text")
             self.redraw()
         else:
             self._leave(128 + number)

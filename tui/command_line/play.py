@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,7 +108,9 @@ def _await_first_turn(turns: Turns, wait: Callable[[float], None], signals: RunS
 def _show(turns: Turns, arguments: PlayArguments) -> int:
     """The person has played; returns the exit code with which the screen was left."""
     with imports_that_stay():
+        from rl_tui.tui.keys.play_keys import PLAY_KEYS
         from rl_tui.tui.play_app import PlayApp
+        from rl_tui.tui.screens.play import PlayScreen
         from rl_tui.tui.state.preferences import Preferences
         from rl_tui.tui.state.user_folders import state_folder
     preferences, options = Preferences(state_folder()), arguments.options
@@ -115,9 +118,9 @@ def _show(turns: Turns, arguments: PlayArguments) -> int:
         with redirect_output(Path(output.name)):
             app = PlayApp(
                 turns,
-                arguments.env,
-                arguments.file,
-                arguments.episodes,
+                partial(PlayScreen, turns, arguments.env, arguments.file, arguments.episodes),
+                PLAY_KEYS,
+                nothing_to_save="SIGUSR1 was ignored: each complete episode is on disk already",
                 ascii=options.is_ascii,
                 theme=options.theme or None,
                 last_theme=preferences.theme(),

@@ -1,107 +1,61 @@
-"""A person plays: the picture, the figures and choices, and the keys that act."""
+"""A person plays and is recorded: the picture, the figures and choices, and the keys that act."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-
 from textual import events
-from textual.app import ComposeResult
-from textual.containers import Horizontal
-from textual.screen import Screen
 
 from rl_tui.engine.session.playing import Recorded, Turn
 from rl_tui.engine.session.text import counted, safe_text
-from rl_tui.tui.drawing.lines import Tone
-from rl_tui.tui.drawing.painting import Patch, spots
 from rl_tui.tui.keys.keymap import shown_keys
 from rl_tui.tui.keys.play_keys import TAKEN, choice_keys, play_bindings
-from rl_tui.tui.panes.base import Frame, Pane
-from rl_tui.tui.panes.compact import TooSmallPane
-from rl_tui.tui.panes.keys_line import KeysLine
-from rl_tui.tui.panes.outcome import OutcomeLine
+from rl_tui.tui.panes.base import Pane
 from rl_tui.tui.panes.picture import PicturePane
 from rl_tui.tui.panes.play_line import PlayLine
 from rl_tui.tui.panes.played import PlayedPane
 from rl_tui.tui.panes.watched import number
-from rl_tui.tui.state.command_status import CommandStatus
-from rl_tui.tui.textual_private import take_size_classes
-
-LATE_BEATS = 2  # of the app, after which the screen says that the environment has not answered
+from rl_tui.tui.screens.turns import PlayContext, TurnScreen
 
 
-@dataclass(frozen=True, slots=True)
-class PlayContext:
-    """What the screen gets from its app. env, file: as they were typed. num_episodes: see PlayedPane."""
-
-    env: str
-    file: str
-    num_episodes: int | None
-    status: CommandStatus
-    redraw: Callable[[], None]
-    choose_theme: Callable[[], str]
-
-
-class PlayScreen(Screen[None]):
-    """Owns its panes. playing: what is played. turn: the newest; None before the first."""
+class PlayScreen(TurnScreen):
+    """playing: what is played. env, file: as they were typed. num_episodes: see PlayedPane. turn: the newest; None
+    before the first."""
 
     BINDINGS = play_bindings(of_app=False)
 
-    def __init__(self, playing: Recorded, context: PlayContext) -> None:
-        super().__init__()
-        self._playing, self._shared = playing, context
-        self.top, self.picture = PlayLine(context.env, context.file), PicturePane("Play")
-        self.played = PlayedPane(context.num_episodes)
+    def __init__(self, playing: Recorded, env: str, file: str, num_episodes: int | None, context: PlayContext) -> None:
+        super().__init__(playing, context, PicturePane("Play"), "nothing is lost")
+        self._playing = playing
+        self.top, self.played = PlayLine(env, file), PlayedPane(num_episodes)
         self.turn: Turn | None = None
-        self._num_busy = 0  # beats in a row
-        self._panes: list[Pane] = []
 
-    def compose(self) -> ComposeResult:
-        """The line above, the picture beside the figures, the message line, the line of keys."""
-        take_size_classes(self)
-        yield self.top
-        with Horizontal(id="play"):
-            yield self.picture
-            yield self.played
-        yield TooSmallPane("nothing is lost")
-        yield OutcomeLine()
-        yield KeysLine()
+    def top_pane(self) -> Pane:
+        """What is played, and where to."""
+        return self.top
 
-    def on_mount(self) -> None:
-        """The panes stay the same from now on."""
-        self._panes = list(self.query(Pane))
+    def side_pane(self) -> Pane:
+        """The episode and the choices."""
+        return self.played
 
-    def on_resize(self, event: events.Resize) -> None:
-        """The picture has other room."""
-        self.call_after_refresh(lambda: self._playing.resize(self.picture.pixels_wanted))
-        self.call_after_refresh(self._shared.redraw)
-
-    @property
-    def panes(self) -> Sequence[Pane]:
-        """What is drawn."""
-        return self._panes
-
-    def draw(self, frame: Frame) -> list[Patch]:
-        """Bring every pane up to `frame` and return what is to be painted."""
-        frame, where = replace(frame, places=("playing",)), spots(self)
-        return [patch for pane in self._panes for patch in pane.draw(frame, where.get(pane))]
-
-    def take(self, turn: Turn) -> None:
-        """Show it, and say what has changed among the complete episodes."""
+    def follow(self) -> None:
+        """Show the newest turn, and say what has changed among the complete episodes."""
+        turn = self._playing.pop_turn()
+        if turn is None:
+            return
         before, self.turn = self.turn, turn
         self.top.turn = self.played.turn = turn
-        self.top.is_waiting, self._num_busy = False, 0
+        self.top.is_waiting, self.num_busy = False, 0
         has_failed = turn.scene.state == "failed"
         self.picture.scene = None if has_failed else turn.scene
         if has_failed:
             self.picture.words = safe_text(turn.scene.reason)
         if before is not None:
             self._say_what_changed(before, turn)
+        self._shared.redraw()
 
     def beat(self) -> None:
         """Time has passed."""
-        self._num_busy = self._num_busy + 1 if self._playing.is_busy else 0
-        self.top.is_waiting = self._num_busy >= LATE_BEATS
+        super().beat()
+        self.top.is_waiting = self.is_late
 
     def on_key(self, event: events.Key) -> None:
         """A key of a choice acts."""
@@ -111,9 +65,9 @@ class PlayScreen(Screen[None]):
         key = event.character if event.character is not None and event.character.isalnum() else event.key
         index = next((index for index, keys in enumerate(choice_keys(turn.choices)) if key in keys), None)
         if index is None:
-            self._say(f"{shown_keys((key,))}: no action has this key")
+            self.say(f"{shown_keys((key,))}: no action has this key")
         elif not turn.is_allowed[index]:
-            self._say(f"{safe_text(turn.choices[index]) or f'action {index}'}: the environment does not allow it now")
+            self.say(f"{safe_text(turn.choices[index]) or f'action {index}'}: the environment does not allow it now")
         else:
             self._playing.act(index)
 
@@ -127,17 +81,9 @@ class PlayScreen(Screen[None]):
     def action_drop(self) -> None:
         """The newest complete episode is not kept."""
         if self.turn is None or not self.turn.scene.returns:
-            self._say("drop last: there is no complete episode")
+            self.say("drop last: there is no complete episode")
         else:
             self._playing.drop_last()
-
-    def action_theme(self) -> None:
-        """Other colors."""
-        self._say(f"theme {self._shared.choose_theme()}", "text")
-
-    def _say(self, words: str, tone: Tone = "warning") -> None:
-        self._shared.status.say(words, tone)
-        self._shared.redraw()
 
     def _say_what_changed(self, before: Turn, turn: Turn) -> None:
         old, new = before.scene, turn.scene

@@ -47,7 +47,7 @@ def require_playable(
 
 
 def environment_to_play(config: RunConfig, behavior: str | None, seed: int) -> EnvironmentSource:
-    """The environment of a run, or with several that of the behavior. Raises RlTuiError for one that is not drawn here."""
+    """The environment of a run, or with several that of the behavior. Raises RlTuiError if it is not drawn here."""
     environments, names = named_environments(config, seed), list(config.behaviors)
     if len(environments) > 1 and behavior not in names:
         found = f"must be given: {one_of(names)}" if behavior is None else must_be_one_of(names, behavior)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from textual.pilot import Pilot
 from rl_tui.engine.demonstrations.opening import open_demonstrations
 from rl_tui.tui.keys.play_keys import MOST_CHOICES, PLAY_KEYS
 from rl_tui.tui.play_app import PlayApp
+from rl_tui.tui.screens.play import PlayScreen
 from tests.deadline import DEADLINE_SECONDS
 from tests.running.playing.by_hand import ByHand
 from tests.tui.settling import settle, until_shown
@@ -52,6 +54,7 @@ class Played:
     @property
     def state(self) -> object:
         """What actions change."""
+        assert isinstance(self.app.play, PlayScreen)
         turn = self.app.play.turn
         assert turn is not None
         scene = turn.scene
@@ -64,7 +67,8 @@ async def played(
     **kwargs: object,
 ) -> AsyncIterator[Played]:  # fmt: skip
     with ByHand(env, path, num_episodes, most_choices=MOST_CHOICES, **kwargs) as person:
-        app = PlayApp(person.turns, env, "my.demo", num_episodes, ascii=ascii)
+        make_screen = partial(PlayScreen, person.turns, env, "my.demo", num_episodes)
+        app = PlayApp(person.turns, make_screen, PLAY_KEYS, nothing_to_save="", ascii=ascii)
         async with app.run_test(size=size) as pilot:
             screen = Played(app, pilot, person)
             person.turns.resize(app.play.picture.pixels_wanted)
