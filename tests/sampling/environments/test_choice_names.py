@@ -77,3 +77,30 @@ def test_worker_process_sends_the_names() -> None:
     spec = spec_of(f"gymnasium:{newest('Taxi')}")
     sent: Any = json.loads(json.dumps(spec_to_json(spec)))
     assert spec_from_json(sent).choice_names == spec.choice_names == BY_ID["Taxi"]
+
+
+OF_PETTINGZOO = {
+    "classic/rps_v2": ("rock", "paper", "scissors"),
+    "mpe2.simple_spread_v3": ("stay", "left", "right", "down", "up"),
+    "classic/tictactoe_v3": (),
+}
+
+
+@pytest.mark.parametrize("name", OF_PETTINGZOO)
+def test_games_of_pettingzoo_have_names_where_they_are_known(name: str) -> None:
+    pytest.importorskip("pettingzoo")
+    assert spec_of(f"pettingzoo:{name}").choice_names == OF_PETTINGZOO[name]
+
+
+def test_a_game_with_another_number_of_choices_has_none() -> None:
+    pytest.importorskip("pettingzoo")
+    assert spec_of("pettingzoo:classic/rps_v2", num_actions=5).choice_names == ()
+
+
+def test_moves_go_where_their_names_say() -> None:
+    spread = pytest.importorskip("mpe2.simple_spread_v3").parallel_env(N=1)
+    for move, way in enumerate(((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))):
+        spread.reset(seed=1)
+        seen, *_ = spread.step({"agent_0": move})
+        velocity = seen["agent_0"][:2]
+        assert [int(number > 0.1) - int(number < -0.1) for number in velocity] == list(way), OF_PETTINGZOO

@@ -10,6 +10,7 @@ from gymnasium import spaces
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.action_space import ActionCodec
+from rl_tui.engine.sampling.environments.choice_names import choice_names_of_pettingzoo
 from rl_tui.engine.sampling.environments.gymnasium_loop import as_rewards
 from rl_tui.engine.sampling.environments.measuring import Tally
 from rl_tui.engine.sampling.environments.observation_space import observation_leaves, stack
@@ -26,10 +27,11 @@ MASK = "action_mask"  # in a Dict of observations, or in infos
 class BehaviorColumns:
     """Gathers what happens to the agents of one behavior, or team, in a step of all copies.
 
-    is_group: they have groups. Agents are numbered by the caller.
+    is_group: they have groups. env_name: in its metadata, "" where it has none. Agents are numbered by the
+    caller.
     """
 
-    def __init__(self, name: str, agent_spaces: Spaces, is_group: bool = False) -> None:
+    def __init__(self, name: str, agent_spaces: Spaces, is_group: bool = False, env_name: object = "") -> None:
         self._spaces, self._is_group = agent_spaces, is_group
         observation_space, action_space = agent_spaces
         self._codec = ActionCodec(action_space, name)
@@ -37,7 +39,9 @@ class BehaviorColumns:
         seen = without_mask(observation_space) if self._observes_mask else observation_space
         self._leaves = observation_leaves(seen, name)
         described = spaces_to_json(seen, action_space)
-        self.spec = BehaviorSpec(name, tuple(leaf.spec for leaf in self._leaves), self._codec.spec, described)
+        names = choice_names_of_pettingzoo(env_name, self._codec.spec)
+        seen_specs = tuple(leaf.spec for leaf in self._leaves)
+        self.spec = BehaviorSpec(name, seen_specs, self._codec.spec, described, choice_names=names)
         self.tally: Tally | None = None
         self._known: dict[tuple[int, int], Spaces] = {}  # by their ids, which are theirs as long as they are kept
         self._ids: list[int] = []

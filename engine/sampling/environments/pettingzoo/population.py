@@ -40,11 +40,14 @@ class Population:
         self._ids: dict[tuple[int, AgentName], int] = {}  # by copy and agent, also of those that have left
         self._random: dict[AgentName, tuple[Spaces, RandomAgent]] = {}
         self._metrics: Sequence[str] | None = None
+        self._env_name: object = ""
         self.num_agents: dict[str, int] = {}
         self.specs: dict[str, BehaviorSpec] = {}
 
     def expect(self, env: Env) -> None:
         """Meet the agents that the environment names before its first step, if it does."""
+        metadata = getattr(env, "metadata", None)
+        self._env_name = metadata.get("name", "") if isinstance(metadata, Mapping) else ""
         found = {agent: spaces_of(env, agent) for agent in getattr(env, "possible_agents", None) or ()}
         self._roles.begin(found)
         for agent, spaces in found.items():
@@ -85,7 +88,7 @@ class Population:
     def _columns_of(self, name: str, agent: AgentName, spaces: Spaces) -> BehaviorColumns:
         columns = self._columns.get(name)
         if columns is None:
-            columns = self._columns[name] = BehaviorColumns(name, spaces, name in self._groups)
+            columns = self._columns[name] = BehaviorColumns(name, spaces, name in self._groups, self._env_name)
             columns.tally = None if self._metrics is None else Tally(self._metrics)
             self.specs = {**self.specs, name: columns.spec}
             self.num_agents[name] = 0
