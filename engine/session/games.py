@@ -73,7 +73,8 @@ class GameTurn:
 
     scene: `episode` is the number of the game, and its figures are those of the person's agent. choices, is_allowed:
     see Turn. answers: what the others have chosen since the person's last action, the oldest first; empty where they do
-    not have one choice each. opponent: who they are, in words; "" where there are none. is_over: of the game. result:
+    not have one choice each. opponent: who they are, in words; "" where there are none. opponent_way:
+    how their policy chooses, "" for one that is random. is_over: of the game. result:
     of one that is over, None without opponents. tallies: of games by seat, the first seat first. board: None where the
     game is not known to have one.
     """
@@ -83,6 +84,7 @@ class GameTurn:
     is_allowed: tuple[bool, ...]
     seat: Seat
     opponent: str
+    opponent_way: str
     answers: tuple[int, ...]
     is_over: bool
     result: Result | None

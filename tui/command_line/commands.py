@@ -18,6 +18,7 @@ from rl_tui.tui.command_line import command_arguments
 from rl_tui.tui.command_line.alone import require_screen, show_alone
 from rl_tui.tui.command_line.demonstrations import demonstrations
 from rl_tui.tui.command_line.flag_parser import FlagParser, parse
+from rl_tui.tui.command_line.games import parse_game, play_game
 from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.streams import write_stderr, write_stdout
 
@@ -327,6 +328,7 @@ COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "check-env": lambda words: check_environment(command_arguments.parse_check(words)),
     "upgrade-config": lambda words: upgrade_config(command_arguments.parse_upgrade(words)),
     "demonstrations": demonstrations,
+    "play": lambda words: play_game(parse_game(words)),
     "ls": lambda words: list_runs(command_arguments.parse_ls(words)),
     "runs": lambda words: browse_runs(command_arguments.parse_runs(words)),
     "attach": attach,

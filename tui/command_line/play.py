@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rl_tui.engine.config.diagnostics import must_be_one_of
 from rl_tui.engine.errors import ConfigError, OutputError, RlTuiError
@@ -26,6 +26,7 @@ from rl_tui.tui.terminal.streams import (
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.wrappers import Wrapper
+    from rl_tui.engine.running.playing.exchange import Exchange
     from rl_tui.engine.running.playing.turns import Turns
     from rl_tui.tui.terminal.signals import RunSignals
 
@@ -62,7 +63,7 @@ def play(arguments: PlayArguments, path: Path) -> int:
     turns = _turns(arguments, path)
     with RunSignals() as signals:
         thread = spawn("play", turns.main, EventBus(), turns.crashed)
-        exit_code = _await_first_turn(turns, thread.join, signals)
+        exit_code = await_first_turn(turns, thread.join, signals)
         if exit_code is None and not turns.has_ended:
             exit_code = _show(turns, arguments)
         turns.finish()
@@ -95,7 +96,7 @@ def _turns(arguments: PlayArguments, path: Path) -> Turns:
     return Turns(request)
 
 
-def _await_first_turn(turns: Turns, wait: Callable[[float], None], signals: RunSignals) -> int | None:
+def await_first_turn(turns: Exchange[Any], wait: Callable[[float], None], signals: RunSignals) -> int | None:
     """Wait until there is something to show; returns the exit code if a signal comes before."""
     while not turns.is_begun and not turns.has_ended:
         wait(POLL_SECONDS)

@@ -29,7 +29,8 @@ commands:
   rl-tui ctl RUN ACTION    pause, checkpoint, set, stop, ...: for scripts
   rl-tui replay RUN        play a recorded run, at any speed
   rl-tui evaluate RUN      run a trained policy, and print its returns
-  rl-tui arena RUN[@STEP]...  play policies against each other, and rate them
+  rl-tui arena RUN...      play saved policies against each other, and rate them
+  rl-tui play RUN          play a game against a trained policy yourself
   rl-tui demonstrations    show what .demo files hold, or record new ones
   rl-tui ls [RESULTS_DIR]  list the runs of a folder (default results)
   rl-tui runs [RESULTS_DIR]  compare, resume, evaluate, delete runs on a screen

@@ -33,13 +33,16 @@ LETTERS = [letter for letter in string.ascii_letters if letter not in TAKEN]
 MOST_CHOICES = len(LETTERS)  # more might leave one without a key, where the first ten have letters, too
 
 
-def choice_keys(names: Sequence[str]) -> list[tuple[str, ...]]:
+def choice_keys(
+    names: Sequence[str], digits: str = string.digits, letters: Sequence[str] = LETTERS
+) -> list[tuple[str, ...]]:
     """The keys of each choice, none where there are more choices than keys. names: "" where a name is not known.
 
-    The first ten have digits. A choice whose name is known has the key that everyone expects, or a letter of its name.
+    The first ten have digits, in this order. A choice whose name is known has the key that everyone expects, or one of
+    `letters` that is in its name.
     """
     keys: list[list[str]] = [[] for _ in names]
-    free = list(LETTERS)
+    free = list(letters)
     used: set[str] = set()
     for index, name in enumerate(names):
         expected = BY_NAME.get(name, "")
@@ -50,8 +53,8 @@ def choice_keys(names: Sequence[str]) -> list[tuple[str, ...]]:
             free.remove(letter)
             keys[index].append(letter)
     for index, own in enumerate(keys):
-        if index < len(string.digits):
-            own.append(string.digits[index])
+        if index < len(digits):
+            own.append(digits[index])
         elif not own and free:
             own.append(free.pop(0))
     return [tuple(own) for own in keys]

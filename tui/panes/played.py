@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rl_tui.engine.session.playing import Turn
 from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.watching import Scene
 from rl_tui.tui.drawing.lines import Line, Span, cells, line, pack, padded, wrap
 from rl_tui.tui.drawing.text import left
 from rl_tui.tui.keys.play_keys import choice_keys, shown_choice_keys
@@ -41,7 +42,7 @@ class PlayedPane(Pane):
         if height < FIGURES + len(choices) + 1:
             return [pack(self._short_figures(self.turn), width), *in_columns(choices, width, height - 1)]
         upper = [*figures, line(), *choices, line()]
-        seen = observation_lines(self.turn, width)
+        seen = observation_lines(self.turn.scene, width)
         if len(upper) + len(seen) < height:
             upper = [*figures, *seen, *upper[len(figures) :]]
         advice = AFTER_FAILURE if self.turn.scene.state == "failed" else AT_THE_END
@@ -91,10 +92,10 @@ def choice_lines(turn: Turn, frame: Frame) -> list[Line]:
     return lines
 
 
-def observation_lines(turn: Turn, width: int) -> list[Line]:
+def observation_lines(scene: Scene, width: int) -> list[Line]:
     """The observations that are a few numbers, or the number of one choice among several."""
     lines: list[Line] = []
-    for seen in turn.scene.seen:
+    for seen in scene.seen:
         if len(seen.shape) != 1 or not seen.is_whole:
             continue
         if len(seen.values) > 1 and sorted(seen.values)[-2:] == [0, 1] and sum(seen.values) == 1:

@@ -175,6 +175,7 @@ class Games(Exchange[GameTurn]):
             is_allowed=game.is_allowed(spec),
             seat=table.seats.seat,
             opponent=table.opponent,
+            opponent_way=table.opponent_way,
             answers=tuple(game.answers),
             is_over=game.is_over,
             result=self._result(table, game, behavior) if game.is_over else None,

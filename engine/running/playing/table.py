@@ -13,6 +13,7 @@ from rl_tui.engine.running.playing.seats import SeatRequest, Seats
 from rl_tui.engine.running.run_setup import derived_seed
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.games import Result, Tally
+from rl_tui.engine.session.text import counted
 from rl_tui.engine.specs import BehaviorSpec
 
 
@@ -32,9 +33,8 @@ class GameRequest:
 class Table:
     """Used by one thread. Made for an environment that was started.
 
-    has_opponents: others act in the same game, here or inside the environment. opponent: who they are, "walker at step
-    50,000, likeliest actions"; "" where there are none. tallies: by seat. returns, lengths: of
-    all games.
+    has_opponents: others act in the same game, here or inside the environment. opponent, opponent_way: see GameTurn.
+    tallies: by seat. returns, lengths: of all games.
     """
 
     def __init__(self, env: str, pool: EnvironmentPool, request: GameRequest, *, has_random_agents: bool) -> None:
@@ -50,8 +50,9 @@ class Table:
         self.others.require(specs)
         advising = EntrantPolicies(request.run, seed, others_are_random=has_random_agents)
         self._advisers = {name: Adviser(advising.make(spec, is_greedy=True), spec) for name, spec in playable.items()}
-        self._way = "likeliest actions" if request.is_greedy else "sampled actions"
         self.opponent = self._in_words(specs)
+        way = "most likely" if request.is_greedy else "sampled"
+        self.opponent_way = "" if self.opponent in ("", RANDOM) else way
         self.tallies = [Tally() for _ in range(self.seats.count)]
         self.returns: list[float] = []
         self.lengths: list[int] = []
@@ -71,6 +72,14 @@ class Table:
         self.lengths.append(length)
 
     @property
+    def summary(self) -> str:
+        """How all games have ended, in words."""
+        tally, games = sum(self.tallies, Tally()), counted(len(self.returns), "game")
+        if not self.has_opponents:
+            return f"{games}, mean return {sum(self.returns) / len(self.returns):.6g}"
+        return f"{games} against {self.opponent}: {tally.won} won, {tally.drawn} drawn, {tally.lost} lost"
+
+    @property
     def adviser(self) -> Adviser:
         """For the person's agent of this game."""
         return self._advisers[self.seats.seat.behavior]
@@ -78,5 +87,4 @@ class Table:
     def _in_words(self, specs: Mapping[str, BehaviorSpec]) -> str:
         if self._is_alone:
             return RANDOM if self.has_opponents else ""
-        words = list(dict.fromkeys(map(self._opponent.in_words, specs.values())))
-        return f"{' and '.join(words)}{'' if words == [RANDOM] else f', {self._way}'}"
+        return " and ".join(dict.fromkeys(map(self._opponent.in_words, specs.values())))
