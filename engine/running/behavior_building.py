@@ -20,7 +20,6 @@ from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.policy_copies import MakePolicy
-from rl_tui.engine.learning.self_play.rotation import TeamRotation
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.running.announcements import (
     describe,
@@ -36,7 +35,7 @@ from rl_tui.engine.running.environments import make_pool_apart, quota_of, settin
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.evaluation.match import Match, make_match
 from rl_tui.engine.running.evaluation.named_opponents import OPPONENT
-from rl_tui.engine.running.evaluation.opponents import OldestOpponent, no_snapshot
+from rl_tui.engine.running.evaluation.opponents import OldestOpponent
 from rl_tui.engine.running.games.rules import Rules
 from rl_tui.engine.running.imitated import opened_for
 from rl_tui.engine.running.learner import Learner
@@ -44,7 +43,7 @@ from rl_tui.engine.running.machine.memory import size_text
 from rl_tui.engine.running.ranks.messages import Restored
 from rl_tui.engine.running.run_setup import RunSetup, derived_seed
 from rl_tui.engine.running.saver import Files, SaveJob
-from rl_tui.engine.running.self_play.live_league import LiveLeague, longest_game
+from rl_tui.engine.running.self_play.live_league import Leagues, LiveLeague, longest_game
 from rl_tui.engine.running.summaries import LearnerSettings
 from rl_tui.engine.running.teacher import read_teacher
 from rl_tui.engine.running.threads import Control
@@ -61,15 +60,15 @@ from rl_tui.engine.storage.earlier_returns import earlier_returns
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a behavior acts: the environment of this index in the run. target: how its behaviors are watched. rotation:
-    of the teams that play each other there."""
+    """Where a behavior acts: the environment of this index in the run. target: how its behaviors are watched. leagues:
+    of those that play each other there."""
 
     index: int
     source: EnvironmentSource
     pool: EnvironmentPool
     control: Control
     target: WatchTarget
-    rotation: TeamRotation
+    leagues: Leagues
 
 
 class BehaviorBuilder:
@@ -166,7 +165,9 @@ class BehaviorBuilder:
         def make_policy(number: int) -> Policy:
             return make(trainer, derived_seed(seed, index, 5, step, number))
 
-        return LiveLeague(self._self_play, self._place.rotation, derived_seed(seed, index, 6), make_policy)
+        leagues, name = self._place.leagues, self._spec.name
+        leagues.of[name] = LiveLeague(self._self_play, leagues.rotation, derived_seed(seed, index, 6), make_policy)
+        return leagues.of[name]
 
     def _files(self, trainer: Trainer, make_policy: MakePolicy) -> Files:
         """Where it is saved and exported; a warning says why it cannot be exported."""
@@ -223,7 +224,8 @@ class BehaviorBuilder:
     def _match(self, settings: EvaluationSettings, trainer: Trainer) -> Match | None:
         """Against whom it is evaluated; None without an opponent. Raises ConfigError."""
         run, spec, behaviors = self._run, self._spec, self._place.target.behaviors
-        oldest = OldestOpponent(spec.name, no_snapshot, trainer.weights(), behaviors, is_greedy=settings.deterministic)
+        of_leagues = self._place.leagues.oldest
+        oldest = OldestOpponent(spec.name, of_leagues, trainer.weights(), behaviors, is_greedy=settings.deterministic)
         return make_match(
             settings,
             Rules.of(self._config.self_play),

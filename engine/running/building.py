@@ -9,7 +9,6 @@ from dataclasses import replace
 from rl_tui.engine.config.diagnostics import suggest
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.learning.self_play.rotation import TeamRotation
 from rl_tui.engine.running.announcements import not_there_yet
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.behavior_building import BehaviorBuilder, Place
@@ -19,6 +18,7 @@ from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.lessons.follower import LessonFollower
 from rl_tui.engine.running.restoring import require_continued
 from rl_tui.engine.running.run_setup import RunSetup, derived_seed
+from rl_tui.engine.running.self_play.live_league import Leagues
 from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.running.training_analytics import describe_training
 from rl_tui.engine.running.watching.viewer import WatchTarget
@@ -165,7 +165,7 @@ class _EnvironmentBehaviors:
         self._index = index
         self._num_late = 0
         self._target = builder.watch_target(environment.source)
-        self._rotation = TeamRotation()
+        self._leagues = Leagues()
 
     def make_first(self, pool: EnvironmentPool, control: Control) -> Mapping[str, Behavior]:
         """Those that the environments have when they have just been made."""
@@ -181,4 +181,4 @@ class _EnvironmentBehaviors:
         return behavior
 
     def _place(self, pool: EnvironmentPool, control: Control) -> Place:
-        return Place(self._index, self._environment.source, pool, control, self._target, self._rotation)
+        return Place(self._index, self._environment.source, pool, control, self._target, self._leagues)

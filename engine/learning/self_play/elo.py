@@ -28,10 +28,11 @@ def scores_of(game: Game, settings: SelfPlaySettings) -> Sequence[float] | None:
     own, *others = [side.total if is_return else side.reward for side in (game.own, *game.opponents)]
     if len(others) == 1:
         others = [0.0]
-    return [_score(own - other, settings.draw_margin) for other in others]
+    return [score_of(own - other, settings.draw_margin) for other in others]
 
 
-def _score(margin: float, draw_margin: float) -> float:
+def score_of(margin: float, draw_margin: float) -> float:
+    """The score of a side that is ahead by so much."""
     if abs(margin) <= draw_margin:
         return DRAW
     return WIN if margin > 0 else LOSS

@@ -93,8 +93,3 @@ class OldestOpponent:
             weights = self._initial if spec.name == self._behavior else latest.snapshot.weights
         policy.load(weights)
         return policy
-
-
-def no_snapshot(_behavior: str) -> Weights | None:
-    """The oldest one without self-play."""
-    return None

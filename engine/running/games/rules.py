@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rl_tui.engine.config.behavior import SelfPlaySettings
+from rl_tui.engine.learning.self_play.elo import DRAW, LOSS, WIN, score_of
 
 Result: TypeAlias = Literal["won", "drawn", "lost"]
+_RESULTS: dict[float, Result] = {WIN: "won", DRAW: "drawn", LOSS: "lost"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,7 @@ class Rules:
         if game.is_interrupted:
             return None if self.settings.interrupted_games == "ignore" else "drawn"
         earned = game.total if self.settings.game_result == "return" else game.reward
-        if abs(earned) <= self.settings.draw_margin:
-            return "drawn"
-        return "won" if earned > 0 else "lost"
+        return _RESULTS[score_of(earned, self.settings.draw_margin)]
 
     def record(self, games: Iterable[PlayedGame]) -> Record:
         """Their results."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from rl_tui.engine.config.behavior import SelfPlaySettings
 from rl_tui.engine.learning.self_play.league import League
 from rl_tui.engine.learning.self_play.rotation import TeamRotation
-from rl_tui.engine.specs import Policy, State
+from rl_tui.engine.specs import Policy, State, Weights
 
 LONGEST_GAME = 10_000  # actions of an agent; in games that never end, another opponent could not take over
 
@@ -21,7 +22,8 @@ class LiveLeague:
     """The collector's thread changes the league, and publishes its state; the learner's thread saves what was
     published, and asks for an earlier state.
 
-    rotation: shared by all behaviors of an environment. make_policy: called with the number of an opponent, which no
+    rotation: shared by all behaviors of an environment. oldest: the weights of the oldest snapshot, None before the
+    first one. make_policy: called with the number of an opponent, which no
     other one of this behavior has. rating: of the policy that learns, as it was published last.
     """
 
@@ -33,6 +35,7 @@ class LiveLeague:
         self.rotation = rotation
         self.make_policy = make_policy
         self.rating = settings.initial_elo
+        self.oldest: Weights | None = None
         self._published = State()
         self._restored: State | None = None
 
@@ -49,7 +52,7 @@ class LiveLeague:
     def publish(self) -> None:
         """The league has changed."""
         self._published = State.merge({"league": self.league.state(), "rotation": self.rotation.state()})
-        self.rating = self.league.rating
+        self.rating, self.oldest = self.league.rating, self.league.snapshots[0].weights
 
     def take_restored(self, *, is_alone: bool) -> bool:
         """Load what was restored; whether there was anything. is_alone: no other behavior shares the rotation, which
@@ -64,3 +67,15 @@ class LiveLeague:
         self._restored = None
         self.publish()
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class Leagues:
+    """Those of the behaviors that play each other in an environment, which grow when one appears. Any thread reads."""
+
+    rotation: TeamRotation = field(default_factory=TeamRotation)
+    of: dict[str, LiveLeague] = field(default_factory=dict)
+
+    def oldest(self, behavior: str) -> Weights | None:
+        """The oldest snapshot of a behavior; None without any."""
+        return self.of[behavior].oldest if behavior in self.of else None
