@@ -166,6 +166,7 @@ def test_only_the_registry_names_plug_ins() -> None:
         "engine/export": {"unity"},  # a form of the graph
         "engine/sampling/environments/pettingzoo": {"pettingzoo"},  # its messages, and what is installed
         "engine/sampling/environments/base_env": {"mlagents"},  # its messages
+        "engine/sampling/environments/choice_names.py": {"simple"},  # an environment of MPE
         "engine/running/writers/timers.py": {"mlagents"},  # the package
         "engine/running/training_analytics.py": {"extrinsic", "gail", "curiosity", "rnd"},  # fields of a message
         "engine/config/presets.py": {"gymnasium"},  # the name of every profile
