@@ -356,7 +356,8 @@ def test_teams_of_unity_players_play_and_one_that_crashes_is_started_again(
     player = make_player(tmp_path, "--task", "teams")
     settings = {"num_envs": 1, "act_in": "main"}
     folder = finished(tmp_path, names=("Striker",), env=f"unity:{player}", env_settings=settings)
-    doomed = make_player(tmp_path, "--task", "teams", "--trouble", "kill@60", "--trouble-once", "once", name="doomed")
+    trouble = ["--trouble", "kill@60", "--trouble-once", str(tmp_path / "once")]
+    doomed = make_player(tmp_path, "--task", "teams", *trouble, name="doomed")
     words = ["arena", "run", f"run@{steps_of(folder, 'Striker')[0]}", "--results-dir", str(folder.parent)]
     assert main([*words, "--env", str(doomed), "--no-graphics", "--games", "8", "--no-random", "--json"]) == 0
     out, error = capsys.readouterr()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.quota import RestartQuota
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
+from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import RandomPolicy
 from tests.running.games.duel import CHOICES, SEEN, Duel
 
@@ -152,7 +154,8 @@ def test_games_of_a_lost_worker_are_played_again(tmp_path: Path) -> None:
     pool = ProcessPool(source, 1, 1, make_quota=partial(RestartQuota, 1, 1, 60.0))
     pool.start()
     try:
-        games = play_games(pool, SECOND, BEST, WORST, 5, 1, lambda: True)
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        games = play_games(pool, SECOND, BEST, WORST, 5, 1, lambda: time.monotonic() < deadline)
     finally:
         pool.close()
     assert len(list(tmp_path.glob("life-*"))) == 2
