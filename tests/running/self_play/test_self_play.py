@@ -321,3 +321,10 @@ def test_of_workers_that_are_killed_finished_games_alone_are_rated(
     ended = [(learned_segments(block) & (block.endings == Ending.TERMINATED)).sum() for block in blocks]
     assert len(games) == sum(ended)
     assert state_of(run)["league"]["num_games"] == len(games)
+
+
+def test_it_learns_to_win(tmp_path: Path) -> None:
+    """The largest number is always right: it is found, and the rating says so."""
+    config = duels(tmp_path, max_steps=10_000, self_play={**SELF_PLAY, "elo_k": 8.0, "window": 100})
+    run = run_to_end(config)
+    assert run.of(LeagueReported)[-1].rating > 1300, "it stays near 1200 where nothing is learned"
