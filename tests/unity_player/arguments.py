@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.unity_player.trouble import Trouble, in_turn, trouble
 
 EDITOR_PORT = 5004
+TASKS = "ball", "basic", "visual", "groups", "teams", "crowd", "soccer", "goalie"
 CAPABILITIES = (
     "baseRLCapabilities",
     "concatenatedPngObservations",
@@ -63,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
     unity.add_argument("-nographics", action="store_true", dest="no_graphics")
     unity.add_argument("-batchmode", action="store_true", dest="batch_mode")
     world = made.add_argument_group("what is in it")
-    world.add_argument("--task", default="ball", choices=("ball", "basic", "visual", "groups", "teams", "crowd"))
+    world.add_argument("--task", default="ball", choices=TASKS)
     world.add_argument("--behavior", default="", help="its name, instead of the task's own")
     world.add_argument("--spec", help="crowd: its behaviors, as JSON or a file of it; see crowd.py")
     world.add_argument("--agents", type=int, help="how many of each behavior, instead of the task's own number")

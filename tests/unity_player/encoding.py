@@ -24,7 +24,7 @@ def varint(number: int) -> bytes:
 
 
 class AgentTemplate:
-    """Writes one element of AgentInfoListProto, without mask and group, as protobuf would: zeros are left out."""
+    """Writes one element of AgentInfoListProto, without a mask, as protobuf would: zeros are left out."""
 
     def __init__(self, sensors: Sequence[Sensor]) -> None:
         ends = np.cumsum([4 * math.prod(sensor.shape) for sensor in sensors]).tolist()
@@ -32,7 +32,15 @@ class AgentTemplate:
             (*_around(sensor), begin, end) for sensor, begin, end in zip(sensors, [0, *ends], ends, strict=False)
         ]
 
-    def info(self, id: int, reward: float, floats: bytes, interrupted: bool | None = None) -> bytes:
+    def info(
+        self,
+        id: int,
+        reward: float,
+        floats: bytes,
+        interrupted: bool | None = None,
+        group_id: int = 0,
+        group_reward: float = 0.0,
+    ) -> bytes:
         """floats: of all observations, one after another. interrupted: of an episode that is over."""
         parts = [REWARD.pack(0x3D, reward)] if reward else []
         if interrupted is not None:
@@ -41,6 +49,10 @@ class AgentTemplate:
             parts.append(b"\x50" + varint(id))
         for before, after, begin, end in self._parts:
             parts += (before, floats[begin:end], after)
+        if group_id:
+            parts.append(b"\x70" + varint(group_id))
+        if group_reward:
+            parts.append(REWARD.pack(0x7D, group_reward))
         content = b"".join(parts)
         return b"\x0a" + varint(len(content)) + content
 

@@ -12,6 +12,8 @@ from tests.unity_player.ball import NUM_AGENTS, BallWorld
 from tests.unity_player.basic import BasicWorld
 from tests.unity_player.crowd import CrowdWorld, Group, groups_of
 from tests.unity_player.messages import Acts, Brain, Said, Speech
+from tests.unity_player.pitches import MOST_STEPS, NUM_PITCHES, SIDES
+from tests.unity_player.soccer import PitchWorld
 
 IMAGE = [1, 2, 2]  # properties: rows and columns may be shifted together
 IMAGES = [
@@ -75,12 +77,21 @@ def make_world(options: Options, seed: int, num_areas: int, speech: Speech) -> W
         return BallWorld(options.behavior or "3DBall?team=0", seed, num, options.max_steps, keeps_ids)
     if options.task == "basic":
         return BasicWorld(options.behavior or "Basic?team=0", (options.agents or 1) * num_areas, options.max_steps)
+    if options.task in SIDES:
+        sides = [replace(side, name=_renamed(side.name, options.behavior)) for side in SIDES[options.task]]
+        num = (options.agents or NUM_PITCHES * sides[0].size) // sides[0].size * num_areas
+        return PitchWorld(sides, num, seed, min(options.max_steps, MOST_STEPS), keeps_ids)
     groups = [_changed(group, options) for group in groups_of(options.spec or CROWDS[options.task])]
     return CrowdWorld(groups, speech, seed, num_areas, keeps_ids)
 
 
 def _changed(group: Group, options: Options) -> Group:
     """With the name and the number of agents of the arguments, if they have any. The team stays."""
-    name, _, team = group.brain.name.partition("?")
-    brain = replace(group.brain, name=f"{options.behavior.partition('?')[0] or name}?{team or 'team=0'}")
+    brain = replace(group.brain, name=_renamed(group.brain.name, options.behavior))
     return replace(group, brain=brain, agents=options.agents or group.agents)
+
+
+def _renamed(name: str, wanted: str) -> str:
+    """The wanted behavior, if there is one, with the team of the name, 0 where that has none."""
+    behavior, _, team = name.partition("?")
+    return f"{wanted.partition('?')[0] or behavior}?{team or 'team=0'}"

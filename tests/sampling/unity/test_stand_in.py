@@ -68,8 +68,10 @@ def test_agents_written_from_a_template_are_those_that_protobuf_writes() -> None
     values = [np.arange(3, dtype=np.float32), np.linspace(-1, 1, 80, dtype=np.float32).reshape(40, 2)]
     floats = b"".join(value.tobytes() for value in values)
     for id, reward, is_interrupted in ((0, 0.0, None), (1, 0.5, True), (300, -2.0, False)):
-        info = Info(id, values, reward, is_interrupted is not None, bool(is_interrupted))
-        assert template.info(id, reward, floats, is_interrupted) == Speech().list(brain, [info])
+        for group_id, group_reward in ((0, 0.0), (1, -1.0), (200, 0.0)):
+            group = group_id, group_reward
+            info = Info(id, values, reward, is_interrupted is not None, bool(is_interrupted), (), *group)
+            assert template.info(id, reward, floats, is_interrupted, *group) == Speech().list(brain, [info])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import yaml
 
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
 from tests.deadline import DEADLINE_SECONDS
-from tests.unity_player.arguments import CAPABILITIES, parse
+from tests.unity_player.arguments import CAPABILITIES, TASKS, parse
 from tests.unity_player.executable import make_player
 from tests.unity_player.messages import ActionsMismatch, Acts, Brain, Said, Speech
 from tests.unity_player.official import official_spec
@@ -21,7 +21,6 @@ from tests.unity_player.trainer import Trainer, agents
 from tests.unity_player.trouble import CHANGES, trouble
 from tests.unity_player.worlds import World, make_world
 
-TASKS = "ball", "basic", "visual", "groups", "teams", "crowd"
 ALL = messages.UnityRLCapabilitiesProto(**dict.fromkeys(CAPABILITIES, True))
 Infos = Mapping[str, list[messages.AgentInfoProto]]
 
