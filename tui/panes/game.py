@@ -69,7 +69,7 @@ class GamePane(Pane):
         if turn.is_over:
             return "n or enter begins the next game; q leaves"
         if self.has_board and turn.board is not None:
-            return f"keys: the number of a {'column' if turn.board.by_column else 'field'}; h is a hint"
+            return f"type the number of a {'column' if turn.board.by_column else 'field'}; h shows a hint"
         return "h shows what the policy would do"
 
 
