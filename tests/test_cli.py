@@ -163,6 +163,8 @@ def test_flags_of_the_screen_are_named_where_there_is_none() -> None:
         (["--help"], "rl-tui plugins"),
         (["--help"], "rl-tui upgrade-config"),
         (["upgrade-config", "--help"], "--force"),
+        (["--help"], "rl-tui play RUN"),
+        (["play", "--help"], "--opponent"),
         (["--help"], "rl-tui demonstrations"),
         (["demonstrations", "--help"], "record RUN FILE"),
         (["demonstrations", "info", "--help"], "--json"),
@@ -189,6 +191,7 @@ def test_question_is_answered_on_stdout(words: list[str], expected: str, capsys:
         ["schema"],
         ["upgrade-config"],
         ["check-env"],
+        ["play"],
         ["demonstrations"],
         ["demonstrations", "info"],
         ["demonstrations", "record"],
@@ -239,6 +242,7 @@ def test_preset_name_stands_for_its_file_where_no_file_has_that_name(tmp_path: P
 def test_only_what_calls_environments_is_watched() -> None:
     played = ["evaluate walk", "check-env toy:line", "demonstrations record walk a.demo"]
     read = ["demonstrations info a.demo", "demonstrations play toy:rooms a.demo", "demonstrations", "ls", "replay walk"]
+    read += ["play walk"]  # its environment has a process of its own
     assert [line for line in [*played, *read] if calls_environments(line.split())] == played
 
 
@@ -282,7 +286,7 @@ def test_word_that_names_nothing_is_refused_before_a_screen_opens(
     assert "replay" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["schema", "presets", "plugins", "ls", "demo", "replay", "upgrade-config"])
+@pytest.mark.parametrize("name", ["schema", "presets", "plugins", "ls", "demo", "play", "replay", "upgrade-config"])
 def test_file_named_like_a_command_is_reached_through_its_path(
     name: str, tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

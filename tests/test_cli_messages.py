@@ -87,6 +87,15 @@ REFUSED = {
         "demonstrations play toy:rooms out.demo --readonly": "--readonly",
         "demonstrations play toy:rooms out.demo": "terminal",
     },
+    "Games": {
+        "play": "RUN",
+        "play walk --oponent random": "--opponent",
+        "play walk --seat 0": "--seat",
+        "play walk --team first": "--team",
+        "play walk --seat 1 --team 0": "--seat",
+        "play walk --sampled --deterministic": "--sampled",
+        "play walk": "terminal",
+    },
     "Words that name nothing": {
         "relpay": "replay",
         "evalute walk": "evaluate",

@@ -26,7 +26,6 @@ MOVES = ("stay", "left", "right", "down", "up")
 OF_PETTINGZOO: Mapping[str, tuple[str, ...]] = {  # by the name in its metadata, without its version
     "leduc_holdem": CARDS,
     "rps": ("rock", "paper", "scissors"),
-    "simple": MOVES,
     "simple_adversary": MOVES,
     "simple_push": MOVES,
     "simple_spread": MOVES,

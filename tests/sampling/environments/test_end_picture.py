@@ -29,7 +29,7 @@ def made(source: EnvironmentSource) -> Environment:
 
 
 def act(environment: Environment, steps: Mapping[str, Steps] | None, choice: int) -> Mapping[str, Steps]:
-    """Each agent that waits takes that choice."""
+    """The agent that waits takes that choice."""
     nothing = Actions(np.empty((0, 0), np.float32), np.empty((0, 1), np.int64))
     one = Actions(np.empty((1, 0), np.float32), np.array([[choice]]))
     waits = {
