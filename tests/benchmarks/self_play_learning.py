@@ -118,7 +118,7 @@ def pong(folder: Path, seed: int) -> Iterator[Row]:
 
 
 def _points(policy: Policy) -> float:
-    """Of that many games to one point, all at once; those that nobody has won count half."""
+    """Of that many games to one point, all at once; those without a winner count half."""
     environment = Pong("Pong", POINTS, opponent="tracking")
     steps = environment.reset(0)["Pong"]
     results: dict[int, float] = {}
