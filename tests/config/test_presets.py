@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
@@ -38,31 +38,10 @@ def test_presets_of_one_name_differ_by_their_trainer() -> None:
         assert [behavior.trainer_type for behavior in behaviors.values()] == [trainer]
 
 
-def has_self_play(name: str) -> bool:
-    return any(behavior.self_play is not None for behavior in load_config(preset_path(name)).behaviors.values())
-
-
-def presets_to_load() -> list[Any]:
-    """All but the profiles. Those with self-play are refused until a run can have it."""
-    refused = pytest.mark.xfail(strict=True, reason="self_play is refused by name")
-    names = [name for name in preset_names() if not trainer_of_profile(name)]
-    return [pytest.param(name, marks=[refused] if has_self_play(name) else []) for name in names]
-
-
-@pytest.mark.parametrize("name", presets_to_load())
+@pytest.mark.parametrize("name", [name for name in preset_names() if not trainer_of_profile(name)])
 def test_preset_loads_and_can_start_and_has_no_unused_key(name: str) -> None:
     config = load_config(preset_path(name))
     assert find_unsupported(config) == []
-    assert find_unused(config) == []
-    assert list_warnings(config) == []
-
-
-@pytest.mark.parametrize("name", ["ppo/TicTacToe", "ppo/ConnectFourSelfPlay", "ppo/SelfPlayPong"])
-def test_preset_with_self_play_is_refused_for_that_alone(name: str) -> None:
-    config = load_config(preset_path(name))
-    [(behavior, _)] = config.behaviors.items()
-    [refusal] = find_unsupported(config)
-    assert str(refusal).endswith(f"behaviors.{behavior}.self_play: self-play is not supported yet")
     assert find_unused(config) == []
     assert list_warnings(config) == []
 
