@@ -19,7 +19,7 @@ class BehaviorSummary:
 
     best_return: of its best checkpoint; best_loss: the held-out loss of one without a return. last_return: the mean of
     its newest episodes, at most a hundred; without any, that of its newest checkpoint. algorithm and environment are ""
-    and max_steps 0 while unknown.
+    and max_steps 0 while unknown. rating: Elo in self-play, else None.
     """
 
     name: str
@@ -30,6 +30,7 @@ class BehaviorSummary:
     last_return: float | None
     environment: str = ""
     best_loss: float | None = None
+    rating: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

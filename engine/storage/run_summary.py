@@ -146,6 +146,7 @@ def _summary(folder: Path, fold: SummaryFold, process: str | None, note: str) ->
                 last_return=behavior.last_return,
                 environment=behavior.environment,
                 best_loss=behavior.best_loss,
+                rating=behavior.rating,
             )
             for name, behavior in fold.behaviors.items()
         ),

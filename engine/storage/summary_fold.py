@@ -16,6 +16,7 @@ PROGRESS = frozenset(
         "ProgressReported",
         "EpisodesFinished",
         "MetricsReported",
+        "LeagueReported",
         "CheckpointSaved",
         "CheckpointRemoved",
         "BehaviorRolledBack",
@@ -35,7 +36,8 @@ class Saved(NamedTuple):
 
 @dataclass(slots=True)
 class BehaviorFold:
-    """One behavior. step: None when only an older one, known_step, is known. checkpoints: by path, oldest first."""
+    """One behavior. step: None when only an older one, known_step, is known. checkpoints: by path, oldest first.
+    rating: Elo, None without self-play."""
 
     algorithm: str = ""
     environment: str = ""
@@ -45,6 +47,7 @@ class BehaviorFold:
     checkpoints: dict[str, Saved] = field(default_factory=dict)
     episodes: RecentEpisodes = field(default_factory=RecentEpisodes)
     has_started: bool = False  # in the part that was read last: earlier episodes do not count
+    rating: float | None = None
 
     def start(self, algorithm: object, environment: object, max_steps: object) -> None:
         """Apply the start of its trainer; earlier episodes no longer count."""
@@ -54,8 +57,8 @@ class BehaviorFold:
         self.reset_episodes()
 
     def reset_episodes(self) -> None:
-        """Drop earlier episodes, which were those of another policy."""
-        self.episodes, self.has_started = RecentEpisodes(), True
+        """Drop earlier episodes and the rating, which were those of another policy."""
+        self.episodes, self.has_started, self.rating = RecentEpisodes(), True, None
 
     def add_episodes(self, count: int | None, mean_return: float | None) -> None:
         """Count episodes that ended together."""
@@ -116,7 +119,7 @@ class SummaryFold:
         for behavior in self.behaviors.values():
             behavior.known_step = max(behavior.known_step, behavior.step or 0)
             behavior.step = None
-            behavior.episodes, behavior.has_started = RecentEpisodes(), False
+            behavior.episodes, behavior.has_started, behavior.rating = RecentEpisodes(), False, None
 
     def apply(self, body: object) -> None:
         """Apply one line; anything but an event is ignored."""
@@ -160,6 +163,8 @@ class SummaryFold:
             case "CheckpointSaved":
                 saved = saved_of(step, body.get("mean_return"), body.get("lessons"), body.get("held_out_loss"))
                 behavior.checkpoints[str(body.get("path"))] = saved
+            case "LeagueReported":
+                behavior.rating = number(body.get("rating"))
             case "BehaviorStarted":
                 behavior.start(body.get("algorithm"), body.get("environment"), body.get("max_steps"))
             case "BehaviorRolledBack":

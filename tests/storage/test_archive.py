@@ -30,6 +30,7 @@ from rl_tui.engine.session.messages import (
     Envelope,
     EpisodesFinished,
     Event,
+    LeagueReported,
     LogEmitted,
     MetricsReported,
     ProgressReported,
@@ -253,6 +254,15 @@ def test_a_rolled_back_behavior_has_the_step_of_its_checkpoint(tmp_path: Path) -
     events = lines(RUN, started(), episodes(900, -50.0), BehaviorRolledBack("Walker", 300, 900, "x"))
     (walker,) = summary_of(make_run(tmp_path, "first", events)).behaviors
     assert (walker.step, walker.last_return) == (300, None)
+
+
+def test_rating_is_that_of_the_newest_policy(tmp_path: Path) -> None:
+    rated = [LeagueReported("Walker", step, 1200.0 + step / 100, 0, True, (0, 1), 9, ()) for step in (500, 900)]
+    (walker,) = summary_of(make_run(tmp_path, "first", lines(RUN, started(), *rated))).behaviors
+    assert (walker.step, walker.rating) == (900, 1209.0)
+    rolled = lines(RUN, started(), *rated, BehaviorRolledBack("Walker", 300, 900, "x"))
+    (walker,) = summary_of(make_run(tmp_path, "second", rolled)).behaviors
+    assert (walker.step, walker.rating) == (300, None)
 
 
 def list_checkpoints(folder: Path, returns: Mapping[int, float | None]) -> None:

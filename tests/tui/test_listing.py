@@ -49,6 +49,13 @@ def test_checkpoint_without_a_return_has_its_loss():
     assert " loss 0.038 " in table([run(behaviors=(cloned,))], "results", NOW, 79)
 
 
+def test_rating_stands_in_the_place_of_the_return_of_self_play():
+    soccer = replace(WALKER, rating=1297.6)
+    assert "     431.0  elo 1298  42s" in table([run(behaviors=(soccer,))], "results", NOW, 79)
+    (line,) = json_lines([run(behaviors=(soccer,))], lambda _: None).splitlines()
+    assert json.loads(line)["behaviors"][0]["rating"] == 1297.6
+
+
 def test_paths_stand_where_there_is_room_for_them():
     lines = table(RUNS, "results", NOW, 88).splitlines()
     assert lines[0].endswith("AGE  PATH")
@@ -105,6 +112,7 @@ def test_json_has_one_object_per_run():
                 "last_return": 412.3,
                 "environment": "gymnasium:Walker2d-v5",
                 "best_loss": None,
+                "rating": None,
                 "trainer": "ppo",
             },
             {
@@ -116,6 +124,7 @@ def test_json_has_one_object_per_run():
                 "last_return": None,
                 "environment": "",
                 "best_loss": None,
+                "rating": None,
                 "trainer": "sac",
             },
         ],

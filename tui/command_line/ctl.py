@@ -196,6 +196,7 @@ def _status(path: Path, view: RunView, *, is_json: bool) -> str:
     lines = [f"{path.name}: {view.state}, files in {path}"]
     for name, of in figures.items():
         words = [of["state"], f"step {of['step']:,} of {of['max_steps']:,}"]
+        words += [f"elo {of['rating']:.0f}"] if of["rating"] is not None else []
         words += [f"mean return {of['mean_return']:.4g}"] if of["mean_return"] is not None else []
         words += [f"{of['steps_per_second']:,.0f} steps/s"] if of["steps_per_second"] else []
         words += [f"checkpoint of step {of['checkpoint']:,}"] if of["checkpoint"] is not None else []
@@ -211,6 +212,7 @@ def _figures(view: RunView, name: str) -> dict[str, Any]:
         "step": behavior.step,
         "max_steps": behavior.max_steps,
         "mean_return": behavior.mean_return,
+        "rating": behavior.rating,
         "steps_per_second": behavior.steps_per_second,
         "checkpoint": behavior.checkpoints[-1][1].step if behavior.checkpoints else None,
     }

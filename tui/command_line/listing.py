@@ -58,7 +58,8 @@ def _cells(behavior: BehaviorSummary) -> tuple[str, ...]:
     if behavior.max_steps:
         steps += f"/{round_count(behavior.max_steps)}"
     best = score(behavior.best_return, behavior.best_loss)
-    return safe_text(behavior.name), steps, best, number(behavior.last_return)
+    last = number(behavior.last_return) if behavior.rating is None else f"elo {behavior.rating:.0f}"
+    return safe_text(behavior.name), steps, best, last
 
 
 def _widths(rows: Sequence[tuple[str, ...]], width: int) -> list[int]:

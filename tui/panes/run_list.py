@@ -16,6 +16,7 @@ from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import SERIES, Line, Span, Tone, labeled, line, state_tone
 from rl_tui.tui.drawing.text import count, duration, fit, left, num_cells, number, percent, right, score
 from rl_tui.tui.panes.base import Frame, Pane
+from rl_tui.tui.panes.league_words import rating_text
 from rl_tui.tui.panes.list import Entry, ListPane
 from rl_tui.tui.runs.rows import RunRow, in_order, is_rising, rows_of
 from rl_tui.tui.state.choices import RunsColumn, RunsOrder
@@ -297,4 +298,5 @@ def _words(behavior: BehaviorSummary) -> str:
     algorithm = f"{behavior.algorithm.upper()}, " if behavior.algorithm else ""
     best, last = score(behavior.best_return, behavior.best_loss), number(behavior.last_return)
     steps = count(behavior.step) + (f" of {count(behavior.max_steps)}" if behavior.max_steps else "")
-    return f"{safe_text(algorithm)}step {steps}, mean of 100 episodes {last}, best checkpoint {best}"
+    rating = "" if behavior.rating is None else f"elo {rating_text(behavior.rating)}, "
+    return f"{safe_text(algorithm)}step {steps}, {rating}mean of 100 episodes {last}, best checkpoint {best}"
