@@ -53,6 +53,7 @@ PAGES: dict[str, tuple[str, ...]] = {  # of the demo: name of the picture, keys 
     "lessons": ("h",),
     "devices": ("g",),
     "workers": ("W", "down"),
+    "league": ("3", "H", *["down"] * 3),
     "log": ("l",),
     "warnings": ("w",),
     "configuration": ("Y", "d"),
@@ -62,7 +63,7 @@ PAGES: dict[str, tuple[str, ...]] = {  # of the demo: name of the picture, keys 
     "palette": ("ctrl+p",),
     "leave": ("q",),
 }
-AT_EVERY_SIZE = ("grid", "runs", "comparison")
+AT_EVERY_SIZE = ("grid", "league", "runs", "comparison")
 THEMES = ("rl-light", "high-contrast")
 NOW = 1_795_000_000.0  # when the demo is shown: the same pictures every time
 RESIZED_SECONDS = 1.0  # within which a frame of the new size has come

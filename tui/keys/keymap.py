@@ -185,7 +185,7 @@ KEYMAP: tuple[Key, ...] = (
     _key("workers", "W shift+w", "open_screen('workers')", "workers",
          "each worker process: its speed, how long it waits, restarts, memory", "run", "Screens", 33),
     _key("league", "H shift+h", "open_screen('league')", "league",
-         "self-play: ratings and games of the newest policy and its snapshots", "run", "Screens", 9),
+         "self-play: ratings and games of the policy and its snapshots", "run", "Screens", 9),
     _key("watch", "v", "open_screen('watch')", "watch", "watch the newest policy play, in an environment of its own",
          "run", "Screens", 7),
     _key("log", "l", "open_screen('log')", "log", "the log, by level and behavior", "run", "Screens", 12),
