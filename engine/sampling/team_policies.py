@@ -5,7 +5,7 @@ Shapes: N agents of one step, M memory columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -113,23 +113,27 @@ class TeamPolicies:
         numbers = self._numbers(decisions)
         if not numbers.any():
             return self._learning.act(decisions, memories)
-        merged = _Merged(len(numbers), numbers, memories)
-        for number in np.unique(numbers).tolist():
-            rows = np.flatnonzero(numbers == number)
-            policy = self._policies[number] if number != LEARNING else self._learning
-            own = None if memories is None or not policy.memory_size else memories[rows]
-            merged.add(rows, policy.act(take_decisions(decisions, rows), own))
-        return merged.choice()
+        parts = []
+        for number, policy in ((LEARNING, self._learning), *self._policies.items()):
+            rows = (numbers == number).nonzero()[0]
+            if len(rows):
+                own = None if memories is None or not policy.memory_size else memories[rows]
+                parts.append((rows, policy.act(take_decisions(decisions, rows), own)))
+        return _merged(parts, numbers, memories)
 
     def _numbers(self, decisions: DecisionSteps) -> Int64:
-        """i64[N], of the policy of each agent; agents without a team are of team 0."""
+        """i64[N], of the policy of each agent."""
+        if self._in_play is None or self._longest_game is None:
+            return self._assigned_numbers(decisions)
+        kept = self._in_play.policies_of(decisions.agent_ids, self._longest_game)
+        return kept if kept.min() >= 0 else np.where(kept < 0, self._assigned_numbers(decisions), kept)
+
+    def _assigned_numbers(self, decisions: DecisionSteps) -> Int64:
+        """i64[N], of what is assigned to each agent's team; agents without one are of team 0."""
         numbers: Int64 = np.zeros(len(decisions.agent_ids), np.int64)
         for team, number in self._of_team.items():
             numbers[slice(None) if decisions.team_ids is None and team == 0 else decisions.team_ids == team] = number
-        if self._in_play is None or self._longest_game is None:
-            return numbers
-        kept = self._in_play.policies_of(decisions.agent_ids, self._longest_game)
-        return np.where(kept < 0, numbers, kept)
+        return numbers
 
     def load(self, weights: Weights) -> None:
         """The policy that learns acts with these weights from now on."""
@@ -178,31 +182,20 @@ def made_by(recipe: Json) -> Policy:
     return policy
 
 
-class _Merged:
-    """The choices of several policies as one."""
+def _merged(parts: Sequence[tuple[Int64, Choice]], numbers: Int64, memories: Float32 | None) -> Choice:
+    """What was chosen for these rows as one choice of all. numbers: of the policy of each row."""
+    order = np.concatenate([rows for rows, _ in parts])
+    assert len(order) == len(numbers), "a policy that is in play is kept"
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
 
-    def __init__(self, count: int, numbers: Int64, memories: Float32 | None) -> None:
-        self._count, self._numbers = count, numbers
-        self._arrays: dict[str, NDArray[Any]] = {}
-        self._memories = None if memories is None else np.zeros_like(memories)  # of a policy without memory
+    def joined(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        return np.concatenate(values).take(places, 0)
 
-    def add(self, rows: Int64, choice: Choice) -> None:
-        """What was chosen for these rows i64[B]."""
-        chosen: dict[str, NDArray[Any]] = {
-            "continuous_actions": choice.actions.continuous,
-            "discrete_actions": choice.actions.discrete,
-            "continuous": choice.continuous,
-            "log_probs": choice.log_probs,
-        }
-        for name, values in chosen.items():
-            if name not in self._arrays:
-                self._arrays[name] = np.zeros((self._count, *values.shape[1:]), values.dtype)
-            self._arrays[name][rows] = values
-        if self._memories is not None and choice.memories is not None:
-            self._memories[rows] = choice.memories
-
-    def choice(self) -> Choice:
-        """That of all rows."""
-        arrays = self._arrays
-        actions = Actions(arrays["continuous_actions"], arrays["discrete_actions"])
-        return Choice(actions, arrays["continuous"], arrays["log_probs"], self._memories, self._numbers)
+    choices = [choice for _, choice in parts]
+    if memories is not None:  # a policy without memory leaves it at zero
+        after = [np.zeros_like(memories[rows]) if one.memories is None else one.memories for rows, one in parts]
+        memories = joined(after)
+    actions = Actions(joined([c.actions.continuous for c in choices]), joined([c.actions.discrete for c in choices]))
+    continuous, log_probs = joined([c.continuous for c in choices]), joined([c.log_probs for c in choices])
+    return Choice(actions, continuous, log_probs, memories, numbers)
