@@ -25,7 +25,7 @@ def test_a_game_is_one_of_the_policy_that_learns_against_the_side_that_ended_wit
     assert found([side(0, 5), side(1, 4)], {PLAYER: {0: 5, 1: 4}}) == [], "nothing learns"
 
 
-def test_games_that_end_in_one_step_are_separated_by_the_order_of_their_sides() -> None:
+def test_games_that_end_in_one_step_are_matched_by_the_order_of_their_sides() -> None:
     """Each opponent plays by the policy with which it began, which need not be the one that is assigned."""
     own = [side(0, LEARNING, reward) for reward in (1, -1, 0)]
     others = [side(1, policy, reward) for policy, reward in ((7, -1), (9, 1), (8, 0))]
