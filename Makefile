@@ -87,6 +87,7 @@ screenshots: $(VENV)/.ready-dev
 	$(BIN)/rl-tui screenshots/three_streams.yaml --no-ui --run-id three-streams --force --seed 1
 	$(BIN)/python -m screenshots.make_screenshots overview=results/two-behaviors/events.jsonl \
 	    streams=results/three-streams/events.jsonl --until 0.85 $(ARGS)
+	$(BIN)/python -m screenshots.make_game_screenshots
 
 clean:
 	rm -rf $(VENV) .venv-3.* build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -75,7 +75,8 @@ BRAILLE_DOTS = ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3)) 
 RIGHT, LEFT, DOWN, UP = 1, 2, 4, 8
 STROKES = {  # light box drawing: arms from the cell's middle
     "─": RIGHT | LEFT, "│": UP | DOWN, "╭": RIGHT | DOWN, "╮": LEFT | DOWN, "╰": RIGHT | UP, "╯": LEFT | UP,
-    "└": RIGHT | UP, "┤": UP | DOWN | LEFT,
+    "└": RIGHT | UP, "┤": UP | DOWN | LEFT, "┼": UP | DOWN | LEFT | RIGHT, "┌": RIGHT | DOWN, "┐": LEFT | DOWN,
+    "┘": LEFT | UP,
 }  # fmt: skip
 
 

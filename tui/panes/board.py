@@ -22,10 +22,11 @@ STROKE, RING, HOLE = 0.3, 0.98, 0.6  # of a cross; outer and inner radius of a c
 
 @dataclass(frozen=True, slots=True)
 class BoardStyle:
-    """keys: of each choice, "" where it cannot be taken now. advised: the choice of the policy. is_first: the person
-    moves first, and has the crosses. glyphs: without braille, there are letters alone."""
+    """keys, is_allowed: of each choice. advised: the choice of the policy. is_first: the person moves first, and has
+    the crosses. glyphs: without braille, there are letters alone."""
 
     keys: tuple[str, ...]
+    is_allowed: tuple[bool, ...]
     advised: int | None
     is_first: bool
     glyphs: Glyphs
@@ -77,13 +78,18 @@ def _dropped(board: Board, style: BoardStyle, size: int) -> list[Line]:
     glyphs, width = style.glyphs, field_width(size, by_column=True)
     left, right, here = ("╰", "╯", "▲") if glyphs.braille else ("+", "+", "^")
     wall, floor = Span(glyphs.wall, RULE), Span(glyphs.floor, RULE)
-    lines = [line("  ", *(span for column in range(len(board.fields[0])) for span in _label(style, column, width)))]
+    columns = range(len(board.fields[0]))
+    heads = [
+        _label(style, column, width) if style.is_allowed[column] else (Span(_middle(style.keys[column], width), RULE),)
+        for column in columns
+    ]
+    lines = [line("  ", *(span for head in heads for span in head))]
     for row, contents in enumerate(board.fields):
         fields = [_field(board, style, size, row, column) for column in range(len(contents))]
         lines += [line(wall, " ", *spans, wall) for spans in _beside(fields, Span(""))]
     played = {column for row, column in board.newest if board.fields[row][column] == OTHER}
     bottom = [Span(left, RULE), floor]
-    for column in range(len(board.fields[0])):
+    for column in columns:
         sign = Span(here, "strong") if column in played else floor
         bottom += [*[floor] * ((width - 1) // 2), sign, *[floor] * (width - 1 - (width - 1) // 2)]
     return [*lines, merged([*bottom, Span(right, RULE)])]
@@ -128,7 +134,7 @@ def _middle(words: str, width: int) -> str:
 def _label(style: BoardStyle, choice: int, width: int) -> Sequence[Span]:
     """The key that takes a choice, in the middle; a dot where it cannot be taken."""
     key = style.keys[choice]
-    if not key:
+    if not style.is_allowed[choice]:
         return (Span(_middle(_dot(style.glyphs), width), RULE),)
     if choice != style.advised:
         return (Span(_middle(key, width), "accent"),)

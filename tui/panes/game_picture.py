@@ -52,9 +52,9 @@ class GamePicture(PicturePane):
         turn = self.turn
         if turn is None or turn.board is None or not self.shows_board or turn.scene.state == "failed":
             return super().lines(frame, width, height)
-        keys = choice_keys(turn.choices)
         style = BoardStyle(
-            tuple(own[-1] if is_allowed else "" for own, is_allowed in zip(keys, turn.is_allowed, strict=True)),
+            tuple(own[-1] if own else "" for own in choice_keys(turn.choices)),
+            turn.is_allowed,
             None if turn.advice is None else turn.advice.choice,
             turn.seat.number == 1,
             frame.glyphs,

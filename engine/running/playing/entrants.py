@@ -85,11 +85,10 @@ class EntrantPolicies:
 
     def in_words(self, spec: BehaviorSpec) -> str:
         """Who acts for these agents: "walker at step 50,000"."""
-        found = self._found.get(spec.name)
-        if found is not None:
-            return f"{self.entrant.name.rpartition('@')[0] or self.entrant.name} at step {found[1].step:,}"
-        path = self.entrant.path
-        return path.name if path is not None and path.suffix == ONNX else RANDOM
+        found, path = self._found.get(spec.name), self.entrant.path
+        if path is None or (path.suffix != ONNX and found is None):
+            return RANDOM
+        return path.name if found is None else f"{path.name} at step {found[1].step:,}"
 
     def _find(self, path: Path, spec: BehaviorSpec) -> tuple[State, Checkpoint] | None:
         """The checkpoint of its behavior, or of the first one that fits; None for agents that act at random."""

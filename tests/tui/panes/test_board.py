@@ -25,8 +25,8 @@ BOARDS = {"fields": FIELDS, "columns": COLUMNS}
 
 def style(board: Board, glyphs: Glyphs = UNICODE, *, is_first: bool = True, advised: int | None = None) -> BoardStyle:
     flat = board.fields[0] if board.by_column else [field for row in board.fields for field in row]
-    keys = tuple(str(at + 1) if board.by_column or field == EMPTY else "" for at, field in enumerate(flat))
-    return BoardStyle(keys, advised, is_first, glyphs)
+    keys = tuple(str(at + 1) for at in range(len(flat)))
+    return BoardStyle(keys, tuple(field == EMPTY for field in flat), advised, is_first, glyphs)
 
 
 def text_of(board: Board, width: int, height: int, glyphs: Glyphs = UNICODE, *, is_first: bool = True) -> str:
