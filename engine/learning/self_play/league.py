@@ -133,6 +133,11 @@ class League:
             self.newest.rating += change
             standing.rating -= change
 
+    @property
+    def next_change(self) -> int:
+        """The step at which another team begins to learn, if this behavior learns until then."""
+        return self._changed_at + self._settings.team_change + 1
+
     def is_change_due(self, step: int) -> bool:
         """Whether the team that learns has learned for long enough; once for each such time."""
         if step - self._changed_at <= self._settings.team_change:

@@ -193,6 +193,8 @@ def test_a_team_that_learns_changes_as_mlagents_changes_it(tmp_path: Path, recor
     steps = [int(text.rsplit("step ")[-1].rstrip(")").replace(",", "")) for text in turns]
     assert [text.split()[1] for text in turns] == ["1", "0", "1", "0"][: len(turns)]
     assert len(turns) >= 3
+    expected = {event.next_team_change for event in run.of(LeagueReported)}
+    assert all(min(abs(step - each) for each in expected) < 130 for step in steps)
     assert all(
         SELF_PLAY["team_change"] < later - before < 1100 for before, later in zip([0, *steps], steps, strict=False)
     )
