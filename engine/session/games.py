@@ -72,11 +72,10 @@ class GameTurn:
     """What the person sees before the next action, and when a game is over.
 
     scene: `episode` is the number of the game, and its figures are those of the person's agent. choices, is_allowed:
-    see Turn. answers: what the others have chosen since the person's last action, the oldest first; empty where they do
-    not have one choice each. opponent: who they are, in words; "" where there are none. opponent_way:
-    how their policy chooses, "" for one that is random. is_over: of the game. result:
-    of one that is over, None without opponents. tallies: of games by seat, the first seat first. board: None where the
-    game is not known to have one.
+    see Turn. opponent: who the others are, in words; "" where there are none. opponent_way: how their policy chooses;
+    "" for one that is random. answers: what they have chosen since the person's last action, the oldest first; empty
+    without a board, where it may be hidden from the person. result: of a game that is over; None without opponents.
+    tallies: of games by seat, the first seat first. board: None where the game is not known to have one.
     """
 
     scene: Scene

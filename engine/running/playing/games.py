@@ -176,7 +176,7 @@ class Games(Exchange[GameTurn]):
             seat=table.seats.seat,
             opponent=table.opponent,
             opponent_way=table.opponent_way,
-            answers=tuple(game.answers),
+            answers=tuple(game.answers) if game.board is not None else (),
             is_over=game.is_over,
             result=self._result(table, game, behavior) if game.is_over else None,
             tallies=tuple(table.tallies),

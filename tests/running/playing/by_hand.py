@@ -6,27 +6,29 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
+from rl_tui.engine.running.playing.exchange import Exchange
 from rl_tui.engine.running.playing.turns import PlayRequest, Turns
 from rl_tui.engine.running.threads import spawn
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.playing import Turn
 from tests.deadline import DEADLINE_SECONDS
 
+T = TypeVar("T")
 
-class ByHand:
+
+class Person(Generic[T]):
     """A context: the play begins with it, and has ended after it. turn: the newest."""
 
     def __init__(
-        self, env: str, path: Path, num_episodes: int | None = None, *, most_choices: int = 9, **kwargs: object
+        self, exchange: Exchange[T], main: Callable[[], None], crashed: Callable[[BaseException], None]
     ) -> None:
-        request = PlayRequest(env, kwargs, (), path, num_episodes, 1, most_choices)
-        self.turns = Turns(request)
-        self.turn: Turn | None = None
-        self._thread = spawn("play", self.turns.main, EventBus(), self.turns.crashed)
+        self.turn: T | None = None
+        self._exchange = exchange
+        self._thread = spawn("play", main, EventBus(), crashed)
 
-    def __enter__(self) -> ByHand:
+    def __enter__(self) -> Self:
         self.until(lambda turn: True)
         return self
 
@@ -35,12 +37,12 @@ class ByHand:
     ) -> None:
         self.finish()
 
-    def until(self, is_awaited: Callable[[Turn], bool]) -> Turn | None:
+    def until(self, is_awaited: Callable[[T], bool]) -> T | None:
         """The first turn of which that is true; None if the play ends before."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while time.monotonic() < deadline:
-            has_ended = self.turns.has_ended
-            turn = self.turns.pop_turn()
+            has_ended = self._exchange.has_ended
+            turn = self._exchange.pop_turn()
             if turn is not None:
                 self.turn = turn
                 if is_awaited(turn):
@@ -51,20 +53,31 @@ class ByHand:
                 self._thread.join(0.001)
         raise AssertionError(f"nothing came: {self.turn}")
 
-    def act(self, *choices: int) -> Turn | None:
+    def act(self, *choices: int) -> T | None:
         """The turn after these actions, one after the other; None if the play has ended."""
         for choice in choices:
-            self.turns.act(choice)
+            self._exchange.act(choice)
             self.until(lambda turn: True)
-        return None if self.turns.has_ended else self.turn
+        return None if self._exchange.has_ended else self.turn
 
-    def say(self, command: Callable[[], Any]) -> Turn | None:
+    def say(self, command: Callable[[], Any]) -> T | None:
         """The turn after that."""
         command()
         return self.until(lambda turn: True)
 
     def finish(self) -> None:
         """The play has ended."""
-        self.turns.finish()
+        self._exchange.finish()
         self._thread.join(DEADLINE_SECONDS)
-        assert self.turns.has_ended
+        assert self._exchange.has_ended
+
+
+class ByHand(Person[Turn]):
+    """Records what the person does."""
+
+    def __init__(
+        self, env: str, path: Path, num_episodes: int | None = None, *, most_choices: int = 9, **kwargs: object
+    ) -> None:
+        request = PlayRequest(env, kwargs, (), path, num_episodes, 1, most_choices)
+        self.turns = Turns(request)
+        super().__init__(self.turns, self.turns.main, self.turns.crashed)

@@ -9,7 +9,15 @@ import gymnasium
 import numpy as np
 
 from rl_tui.engine.sampling.environments.toys.line import Line
-from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps
+from rl_tui.engine.specs import (
+    Actions,
+    ActionSpec,
+    BehaviorSpec,
+    DecisionSteps,
+    ObservationSpec,
+    Steps,
+    TerminalSteps,
+)
 
 
 class Several(gymnasium.Env[Any, Any]):
@@ -94,3 +102,55 @@ class Passing(Line):
         observations = tuple(column[rows] for column in decisions.observations)
         decisions = DecisionSteps(np.array(agents, np.int64), observations, decisions.rewards[rows])
         return {"A": Steps(decisions)}
+
+
+class Duel:
+    """Two agents of one behavior act at once, three times. The larger choice of the last time wins 1, the smaller one
+    loses it. Each observes the time and its own last choice. fails_at: the step that raises, 0 for none.
+
+    steers: the second one has a behavior of its own, Steering, with a number to choose.
+    """
+
+    def __init__(self, fails_at: int = 0, *, steers: bool = False) -> None:
+        seen = (ObservationSpec("time", (1,)), ObservationSpec("own", (1,)))
+        first, second = ("Duel?team=0", "Steering") if steers else ("Duel?team=0", "Duel?team=1")
+        actions = {first: ActionSpec(0, (3,)), second: ActionSpec(1) if steers else ActionSpec(0, (3,))}
+        self.specs = {name: BehaviorSpec(name, seen, spec) for name, spec in actions.items()}
+        self.num_agents = dict.fromkeys(self.specs, 1)
+        self._fails_at, self._count, self._time = fails_at, 0, 0
+        self._chosen = dict.fromkeys(self.specs, 0.0)
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        self._time, self._chosen = 0, dict.fromkeys(self.specs, 0.0)
+        return {name: Steps(self._decisions(name)) for name in self.specs}
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._count += 1
+        if self._count == self._fails_at:
+            raise ValueError("broken")
+        self._time += 1
+        for name, action in actions.items():
+            self._chosen[name] = float(action.discrete[0, 0] if action.discrete.size else action.continuous[0, 0])
+        if self._time < 3:
+            return {name: Steps(self._decisions(name)) for name in self.specs}
+        first, second = self._chosen.values()
+        sign = np.sign(first - second)
+        ends = {
+            name: TerminalSteps(*self._seen(name), np.array([reward], np.float32), np.zeros(1, np.bool_))
+            for name, reward in zip(self.specs, (sign, -sign), strict=True)
+        }
+        begun = self.reset(None)
+        return {name: Steps(begun[name].decisions, ends[name]) for name in self.specs}
+
+    def close(self) -> None:
+        pass
+
+    def render(self) -> str:
+        return f"time {self._time}"
+
+    def _decisions(self, name: str) -> DecisionSteps:
+        return DecisionSteps(*self._seen(name), np.zeros(1, np.float32))
+
+    def _seen(self, name: str) -> Any:
+        ids = np.array([list(self.specs).index(name)])
+        return ids, tuple(np.array([[value]], np.float32) for value in (self._time, self._chosen[name]))
