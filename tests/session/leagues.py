@@ -17,6 +17,11 @@ def stronger(scale: float) -> Odds:
     return lambda now, then: 1 / (1 + math.exp(-(_skill(now) - _skill(then)) / scale))
 
 
+def weaker() -> Odds:
+    """It unlearns: who is newer loses more often."""
+    return lambda now, then: 1 / (1 + math.exp((now - then) / 2))
+
+
 def in_circles(per_round: float) -> Odds:
     """As rock, paper and scissors: the newest beats what it was a while ago, and loses to what it was before."""
     return lambda now, then: 0.5 + 0.45 * math.sin(2 * math.pi * (now - then) / per_round)

@@ -11,7 +11,7 @@ import pytest
 
 from rl_tui.engine.running.summary_statistics import histogram
 from rl_tui.engine.session.messages import EpisodesFinished, MetricsReported, WarningCleared
-from tests.session.leagues import League, Odds, in_circles, stronger
+from tests.session.leagues import League, Odds, in_circles, stronger, weaker
 from tests.session.test_health import Story, numbers, only
 
 
@@ -39,6 +39,12 @@ def test_rating_that_rises_while_games_against_the_oldest_snapshot_are_lost_is_a
 def test_policy_that_only_grows_stronger_or_stays_as_it_is_gives_no_warning(scale: float, seed: int):
     """The win rate against the oldest falls where the window moves on, but not against the same snapshot."""
     assert played(stronger(scale), seed, num_snapshots=25).warnings == []
+
+
+def test_policy_that_grows_weaker_goes_in_no_circle():
+    """It loses to its oldest snapshot, too, and its rating says so."""
+    story = played(weaker(), seed=1, num_snapshots=20)
+    assert story.warnings == []
 
 
 def test_circle_ends_once_the_oldest_snapshot_is_beaten_again():
