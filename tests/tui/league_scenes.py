@@ -17,7 +17,7 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
 )
 from tests.session.leagues import League, stronger
-from tests.tui.scenes import Story
+from tests.tui.scenes import START, Story
 
 SOCCER, GOALIE, STRIKER = "SoccerTwos", "Goalie", "Striker"
 PLAYER = "unity:builds/Soccer"
@@ -91,4 +91,4 @@ def report(story: Story, event: LeagueReported) -> None:
     if step % 5000 == 0:
         metrics = {RATING: event.rating, "Environment/Cumulative Reward": mean, "Policy/Entropy": 1.4 - step / 2e6}
         metrics |= {"Environment/Episode Length": 212 + 40 * mean, "Losses/Value Loss": 0.2 + 0.1 * mean}
-        story.publish(MetricsReported(name, step, story.time, metrics, mean, 0.9, None, True))
+        story.publish(MetricsReported(name, step, story.time - START, metrics, mean, 0.9, None, True))
