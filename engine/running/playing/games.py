@@ -110,6 +110,8 @@ class Games(Exchange[GameTurn]):
                 return False
             game.act(choice)
         elif "begin" in list(self.commands_by_now()):
+            if person is None:  # its seat may never act in this game
+                table.seats.swap()
             return False
         chosen, answers = table.others.act(behaviors, person, choice)
         game.note_answers(answers)

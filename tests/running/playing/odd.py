@@ -154,3 +154,24 @@ class Duel:
     def _seen(self, name: str) -> Any:
         ids = np.array([list(self.specs).index(name)])
         return ids, tuple(np.array([[value]], np.float32) for value in (self._time, self._chosen[name]))
+
+
+class Late(Line):
+    """Its first agent acts once, and then only the second one, until a reset."""
+
+    def __init__(self) -> None:
+        super().__init__("Late", 2)
+        self._time = 0
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        self._time = 0
+        return super().reset(seed)
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._time += 1
+        rows = actions["Late"].discrete
+        both = rows if len(rows) == 2 else np.concatenate([rows, rows])
+        steps = super().step({"Late": Actions(np.empty((2, 0), np.float32), both)})["Late"]
+        decisions = steps.decisions
+        observations = tuple(column[1:] for column in decisions.observations)
+        return {"Late": Steps(DecisionSteps(decisions.agent_ids[1:], observations, decisions.rewards[1:]))}

@@ -24,8 +24,11 @@ LINES = [
 ]  # fmt: skip
 
 
-def trained(folder: Path, env: str, names: Sequence[str] = ("Player",), **env_settings: Any) -> Path:
-    """The folder of a run that has learned for a moment, with a checkpoint and an exported policy of each behavior."""
+def trained(folder: Path, env: Any, names: Sequence[str] = ("Player",), **env_settings: Any) -> Path:
+    """The folder of a run that has learned for a moment, with a checkpoint and an exported policy of each behavior.
+
+    env: one, or one of each behavior.
+    """
     config = configuration(folder, {name: behavior() for name in names}, env, env_settings=env_settings)
     run = run_to_end(config)
     assert run.launch.exit_code == 0, run.recent_events()

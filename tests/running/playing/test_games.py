@@ -23,6 +23,7 @@ from tests.running.playing.opposed import (
     tictactoe_run,
     trained,
 )
+from tests.running.runs import behavior, configuration, run_to_end
 
 pytest.importorskip("pettingzoo")
 ODD = "tests.running.playing.odd"
@@ -269,6 +270,36 @@ def test_run_that_trains_further_is_played_as_it_was_when_the_play_began(tictact
         person.play_first()
         person.next()
         assert person.play_first().opponent == "run at step 512"
+
+
+def test_lessons_and_parameters_of_the_run_hold(tmp_path: Path) -> None:
+    config = configuration(tmp_path, {"Player": behavior()}, "toy:line", environment_parameters={"length": 1.0})
+    assert run_to_end(config).launch.exit_code == 0
+    with Opposed(tmp_path / "results/run") as person:
+        turn = person.act(2)
+        assert turn is not None
+        assert (turn.is_over, turn.scene.step) == (True, 1)
+
+
+def test_of_several_environments_that_of_the_behavior_is_played(tmp_path: Path) -> None:
+    run = trained(tmp_path, {"One": "toy:one-step", "Catch": "toy:catch"}, ["One", "Catch"])
+    with Opposed(run, behavior="Catch") as person:
+        assert person.turn is not None
+        assert person.turn.seat.behavior == "Catch"
+    with pytest.raises(ConfigError, match=r"^--behavior: must be given: Catch or One$"):
+        Opposed(run)
+
+
+def test_person_who_waits_for_others_may_begin_another_game(tmp_path: Path) -> None:
+    run = trained(tmp_path, f"{ODD}:Late", ["Late"])
+    with Opposed(run, "random") as person:
+        assert person.turn is not None
+        assert person.turn.seat.number == 1
+        person.games.act(1)
+        person.games.begin()
+        turn = person.until(lambda turn: turn.scene.episode == 2)
+        assert turn is not None
+        assert (turn.tally, turn.seat.number) == (Tally(), 1)
 
 
 RESULTS: dict[str, tuple[Callable[[], SelfPlaySettings | None], str]] = {
