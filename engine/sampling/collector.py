@@ -13,11 +13,21 @@ from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.experience import join_decisions
 from rl_tui.engine.sampling.assembly import Assembly
 from rl_tui.engine.sampling.finished_episodes import Episodes
-from rl_tui.engine.sampling.games import find_games
+from rl_tui.engine.sampling.games import Place, find_games
 from rl_tui.engine.sampling.pools.base import Stepped
 from rl_tui.engine.sampling.pools.numbering import ids_of_instance
 from rl_tui.engine.sampling.team_policies import NumberedPolicy, TeamPolicies
-from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Policy, Statistic, Trajectories, Weights
+from rl_tui.engine.specs import (
+    Actions,
+    BehaviorSpec,
+    DecisionSteps,
+    GameSide,
+    Int64,
+    Policy,
+    Statistic,
+    Trajectories,
+    Weights,
+)
 
 AddBehavior: TypeAlias = Callable[[BehaviorSpec], tuple[Policy, int]]
 PATIENCE = 1000  # steps: agents that decide at every twentieth step, or on demand, are not taken to have left
@@ -57,6 +67,7 @@ class Collector:
         self._first_instance = first_instance
         self._policies: dict[str, Policy] = {}
         self._teams: dict[str, TeamPolicies] = {}  # those of several policies
+        self._ended: dict[int, dict[Place, GameSide]] = defaultdict(dict)  # by instance: the last sides of their games
         self._assemblies: dict[str, Assembly] = {}
         self._waiting: dict[str, list[tuple[int, DecisionSteps]]] = {}
         self._received: set[int] = set()
@@ -100,16 +111,17 @@ class Collector:
                 if len(steps.decisions.agent_ids):
                     self._waiting[name].append((instance, steps.decisions))
             if self._teams:
-                self._find_games()
+                self._find_games(instance)
         return bool(arrived)
 
-    def _find_games(self) -> None:
+    def _find_games(self, instance: int) -> None:
         """Keep those that have ended in this step of an instance for the blocks of those that learn from them."""
         sides = [side for name in self._teams for side in self._assemblies[name].pop_sides()]
         if sides:
-            assigned = {name: policy.assigned for name, policy in self._teams.items()}
-            for game in find_games(sides, assigned):
+            earlier = self._ended[instance]
+            for game in find_games(sides, earlier):
                 self._assemblies[game.own.behavior].games.append(game)
+            earlier |= {(side.behavior, side.team): side for side in sides}
 
     def reset(self, seed: int) -> None:
         """Begin new episodes in every instance; those that are unfinished are truncated."""
@@ -121,6 +133,7 @@ class Collector:
         """Drop what waits in this instance, whose episodes are over: what followed its last actions will never be
         known."""
         self._received.discard(instance)
+        self._ended.pop(instance, None)
         for name, waiting in self._waiting.items():
             self._waiting[name] = [entry for entry in waiting if entry[0] != instance]
         for assembly in self._assemblies.values():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rl_tui.engine.sampling.games import find_games
 from rl_tui.engine.specs import LEARNING, Game, GameSide
 
@@ -13,16 +15,16 @@ def side(team: int, policy: int, reward: float = 0, *, behavior: str = PLAYER, i
     return GameSide(behavior, team, policy, reward, 2 * reward, is_whole=is_whole)
 
 
-def found(sides: list[GameSide], assigned: dict[str, dict[int, int]] | None = None) -> list[Game]:
-    """All games. assigned: by behavior and team, team 1 by policy 9 unless it is given."""
-    return list(find_games(sides, {PLAYER: {1: 9}} if assigned is None else assigned))
+def found(sides: list[GameSide], earlier: Sequence[GameSide] = ()) -> list[Game]:
+    """All games. earlier: sides that ended in steps before."""
+    return list(find_games(sides, {(each.behavior, each.team): each for each in earlier}))
 
 
 def test_a_game_is_one_of_the_policy_that_learns_against_the_side_that_ended_with_it() -> None:
     own, other = side(0, LEARNING, 1), side(1, 4, -1)
     assert found([own, other]) == [Game(own, (other,))]
     assert found([other, own]) == [Game(own, (other,))]
-    assert found([side(0, 5), side(1, 4)], {PLAYER: {0: 5, 1: 4}}) == [], "nothing learns"
+    assert found([side(0, 5), side(1, 4)]) == [], "nothing learns"
 
 
 def test_games_that_end_in_one_step_are_matched_by_the_order_of_their_sides() -> None:
@@ -44,24 +46,23 @@ def test_only_games_whose_learning_side_learned_throughout_are_found_among_sever
 
 def test_asymmetric_sides_are_of_several_behaviors() -> None:
     striker, goalie = side(0, LEARNING, 1, behavior="Striker"), side(1, 3, -1, behavior="Goalie")
-    assigned = {"Striker": {}, "Goalie": {1: 3}}
-    assert found([goalie, striker], assigned) == [Game(striker, (goalie,))]
-    assert found([striker], {"Striker": {}}) == [], "there is no opponent"
+    assert found([goalie, striker]) == [Game(striker, (goalie,))]
+    assert found([striker]) == [], "there is no opponent"
 
 
 def test_with_three_teams_there_is_an_opponent_of_each_other_one() -> None:
     own = [side(0, LEARNING, 1), side(0, LEARNING, -1)]
     second, third = [side(1, 5, 0), side(1, 6, 1)], [side(2, 7, -1), side(2, 7, 0)]
-    games = found([*own, *second, *third], {PLAYER: {1: 5, 2: 7}})
+    games = found([*own, *second, *third])
     assert games == [Game(own[0], (second[0], third[0])), Game(own[1], (second[1], third[1]))]
 
 
-def test_a_team_that_was_out_before_is_taken_to_have_lost_what_the_other_side_won() -> None:
-    own = side(0, LEARNING, 1)
-    assert found([own]) == [Game(own, (GameSide(PLAYER, 1, 9, -1, -2),))]
+def test_a_team_that_was_out_before_is_an_opponent_as_it_was_then() -> None:
+    own, out = side(0, LEARNING, 1), side(1, 9, -1)
+    assert found([own], [out]) == [Game(own, (out,))]
+    assert found([own], [side(0, 3)]) == [], "no other team has ended yet"
     third = side(2, 7, -1)
-    games = found([own, third], {PLAYER: {1: 9, 2: 7}})
-    assert [set(game.opponents) for game in games] == [{GameSide(PLAYER, 1, 9, -1, -2), third}]
+    assert found([own, third], [out, side(2, 6)]) == [Game(own, (third, out))]
 
 
 def test_sides_of_another_number_count_where_one_policy_has_played_them_all() -> None:
