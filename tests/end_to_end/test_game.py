@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.running.playing.opposed import CONNECT_FOUR, tictactoe_run, trained
 
 from tests.end_to_end.program import run, terminal
 from tests.end_to_end.test_play import said_at_the_end
 from tests.pseudo_terminal import PseudoTerminal
+from tests.running.playing.opposed import CONNECT_FOUR, tictactoe_run, trained
 
 pytest.importorskip("pettingzoo")
 OVER = r"YOU WON|YOU LOST|DRAWN"

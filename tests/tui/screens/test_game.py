@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.running.playing.opposed import CONNECT_FOUR, Opposed, tictactoe_run, trained
 from textual.pilot import Pilot
 
 from rl_tui.engine.session.games import GameTurn
 from rl_tui.tui.keys.game_keys import GAME_KEYS
 from rl_tui.tui.play_app import PlayApp
 from rl_tui.tui.screens.game import GameScreen
+from tests.running.playing.opposed import CONNECT_FOUR, Opposed, tictactoe_run, trained
 from tests.tui.settling import settle, until_shown
 from tests.tui.snapshots import check, screen_text
 
