@@ -154,9 +154,9 @@ class Collector:
         return self._assemblies[behavior].drain()
 
     @property
-    def num_actions(self) -> int:
-        """Actions chosen, of all behaviors."""
-        return sum([assembly.num_sampled for assembly in self._assemblies.values()])
+    def num_learned_actions(self) -> int:
+        """Actions that the policies that learn have chosen, of all behaviors."""
+        return sum([assembly.num_learned for assembly in self._assemblies.values()])
 
     @property
     def num_sampled(self) -> dict[str, int]:

@@ -97,9 +97,12 @@ class Matchmaking:
         if self._specs is not running.pool.specs:
             self._meet_teams(running)
         self._warn_if_lonely()
-        has_changed = self._pass_on_turn()
+        has_changed, learning = self._pass_on_turn(), self._learning
         for player in self._players.values():
             has_changed |= self._advance(running, player)
+        if running.is_remote and self._learning != learning:  # else a round begins in which some, or all, do not learn
+            for player in self._players.values():
+                self._swap(running, player)
         if has_changed:
             self._publish()
             self._report_leagues()
@@ -159,10 +162,15 @@ class Matchmaking:
         if has_turn:
             self._change_turn()
         has_saved = league.save_if_due(step, player.newest)
-        has_swapped = league.swap_if_due(player.teams, self._learning, player.newest)
+        has_swapped = self._swap(running, player)
+        return has_turn or has_saved or has_swapped
+
+    def _swap(self, running: Collection, player: _Player) -> bool:
+        """Draw other opponents where it is time; whether that was done."""
+        has_swapped = player.league.swap_if_due(player.teams, self._learning, player.newest)
         if has_swapped:
             self._assign(running, player)
-        return has_turn or has_saved or has_swapped
+        return has_swapped
 
     def _count(self, running: Collection, player: _Player) -> None:
         """Count the steps of opponents, and how long the team that learns has had no agent."""

@@ -20,7 +20,7 @@ from rl_tui.engine.sampling.team_policies import NumberedPolicy, TeamPolicies
 from rl_tui.engine.specs import BehaviorSpec, Int64, Policy, State, Trajectories
 
 COUNT_SECONDS = 0.005  # between two times that the counters are written
-IDLE_STEPS = 1000  # of the environments, without an agent that acts: far more than between two decisions
+IDLE_STEPS = 1000  # of the environments, without an agent that learns and acts: far more than between two decisions
 EPISODES_SECONDS = 0.1  # between two times that episodes are reported: a terminal shows no more
 
 
@@ -78,7 +78,7 @@ class ShareCollector:
         self._sizes: dict[str, BlockSizes] = {}
         self._given: dict[str, int] = {}  # rows of all rounds, by behavior
         self._is_enough = False
-        self._num_sampled = self._num_idle = 0  # actions by the last step, and steps since then without one
+        self._num_learned = self._num_idle = 0  # learned actions by the last step, and steps since then without one
         self._count_at = self._report_at = 0.0
         counters.begin_wait()
         self._collector = Collector(
@@ -152,10 +152,11 @@ class ShareCollector:
         return False
 
     def _is_deserted(self) -> bool:
-        """Whether no agent has acted for so long that the other workers should not wait for this one."""
-        num_sampled = self._collector.num_actions
-        self._num_idle = self._num_idle + 1 if num_sampled == self._num_sampled else 0
-        self._num_sampled = num_sampled
+        """Whether no agent that learns has acted for so long that nothing should wait for this worker: not the others,
+        nor the turn of another team."""
+        num_learned = self._collector.num_learned_actions
+        self._num_idle = self._num_idle + 1 if num_learned == self._num_learned else 0
+        self._num_learned = num_learned
         return self._num_idle >= IDLE_STEPS
 
     def _end_round(self, now: float) -> None:

@@ -108,6 +108,7 @@ class Court:
             specs={name: SimpleNamespace(teams=tuple(case["teams"][name])) for name in self.played}
         )
         self.collector = self
+        self.is_remote = False
         self.num_games = 0
 
     @property

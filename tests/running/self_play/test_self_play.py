@@ -201,10 +201,14 @@ def test_a_team_that_learns_changes_as_mlagents_changes_it(tmp_path: Path, recor
     )
 
 
-def test_only_the_learner_of_the_team_that_learns_learns(tmp_path: Path, recorder: Recorder) -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_only_the_learner_of_the_team_that_learns_learns(workers: int, tmp_path: Path, recorder: Recorder) -> None:
     """An asymmetric game: the other behavior rests, and its experience is not kept."""
-    names = {"names": ["Attacker?team=0", "Defender?team=1"]}
-    run = run_to_end(duels(tmp_path, ("Attacker", "Defender"), env_kwargs=names))
+    settings = {
+        "env_kwargs": {"names": ["Attacker?team=0", "Defender?team=1"]},
+        "env_settings": {"num_workers": workers},
+    }
+    run = run_to_end(duels(tmp_path, ("Attacker", "Defender"), **settings))
     assert run.launch.exit_code == 0, run.recent_events()
     learning = [(event.behavior, event.is_learning, event.step) for event in run.of(LeagueReported)]
     assert {(name, is_learning) for name, is_learning, _ in learning} == {
@@ -257,9 +261,14 @@ def test_a_team_that_appears_late_takes_part(workers: int, tmp_path: Path, recor
     assert check_rows(recorder, "Duelist") >= MAX_STEPS
 
 
-def test_a_team_without_agents_passes_its_turn_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_team_without_agents_passes_its_turn_on(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where workers act, whose rounds end with what was learned."""
     monkeypatch.setattr(matchmaking, "DESERTED_STEPS", 400)
-    run = run_to_end(duels(tmp_path, env_kwargs={"names": THREE, "absent": 1}))
+    kwargs = {"names": THREE, "absent": 1}
+    run = run_to_end(duels(tmp_path, env_kwargs=kwargs, env_settings={"num_workers": workers}))
     assert run.launch.exit_code == 0, run.recent_events()
     warnings = [event.message for event in run.of(LogEmitted) if event.level == "warning"]
     assert any("team 1, whose turn it is to learn, has had no agent for 400 steps" in text for text in warnings)
