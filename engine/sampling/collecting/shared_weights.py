@@ -75,7 +75,7 @@ class SharedWeights:
             self._regions[behavior] = region, self._end, shapes
             self._end = region.end
         region, _, known = self._regions[behavior]
-        assert shapes == known, "a policy's weights keep their names and shapes"
+        assert dict(shapes) == dict(known), "a policy's weights keep their names and shapes"  # a file sorts them
         region.write(weights)
 
     def place(self, behavior: str) -> Json:
