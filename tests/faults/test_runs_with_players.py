@@ -29,13 +29,13 @@ NO_LIMIT = ["--max-lifetime-restarts", "-1", "--restarts-rate-limit-n", "-1"]
 
 @contextlib.contextmanager
 def train(
-    folder: Path, *flags: str, arguments: Sequence[str] = ("--slow-step", "0.005")
+    folder: Path, *flags: str, text: str = UNENDING, arguments: Sequence[str] = ("--slow-step", "0.005")
 ) -> Iterator[subprocess.Popen[str]]:
-    """A run in three players that ends only when it is told to."""
-    (folder / "3DBall.yaml").write_text(UNENDING)
+    """A run in three players that ends only when it is told to. text: of its file. arguments: of the players."""
+    (folder / "run.yaml").write_text(text)
     make_player(folder, *arguments)
     names = ["--no-ui", "--run-id", "u1", "--env=./player", "--num-envs", "3", "--timeout-wait", "60"]
-    training = start("3DBall.yaml", *names, *NO_LIMIT, *flags, folder=folder, from_cold=True)  # its workers are its own
+    training = start("run.yaml", *names, *NO_LIMIT, *flags, folder=folder, from_cold=True)  # its workers are its own
     try:
         yield training
     finally:
@@ -44,11 +44,19 @@ def train(
 
 
 class Violence(threading.Thread):
-    """Sends a signal to a random player about every two seconds, and Ctrl-C to the run in the end."""
+    """Sends a signal to a random player now and then, and Ctrl-C to the run in the end."""
 
-    def __init__(self, training: subprocess.Popen[str], folder: Path, seconds: float) -> None:
-        """seconds: how long, at least; each player is started again at least once."""
+    def __init__(
+        self,
+        training: subprocess.Popen[str],
+        folder: Path,
+        seconds: float,
+        signals: Sequence[signal.Signals] = SIGNALS,
+        pause: tuple[float, float] = (0.5, 3.5),
+    ) -> None:
+        """seconds: how long, at least; each player is started again at least once. pause: seconds, from and to."""
         super().__init__()
+        self._signals, self._pause = signals, pause
         self._training, self._folder = training, folder
         self._end = time.monotonic() + seconds
         self._luck = random.Random(3)
@@ -60,9 +68,9 @@ class Violence(threading.Thread):
         while not self._is_over() and self._training.poll() is None:
             if players := players_of(self._folder):
                 with contextlib.suppress(psutil.Error):
-                    psutil.Process(self._luck.choice(players)).send_signal(self._luck.choice(SIGNALS))
+                    psutil.Process(self._luck.choice(players)).send_signal(self._luck.choice(self._signals))
                     self.num_sent += 1
-            pause.wait(self._luck.uniform(0.5, 3.5))
+            pause.wait(self._luck.uniform(*self._pause))
         self._training.send_signal(signal.SIGINT)
 
     def _is_over(self) -> bool:

@@ -34,6 +34,7 @@ class Options(argparse.Namespace):
     agents: int | None
     max_steps: int
     ids: str
+    games: Path | None
     communication_version: str
     package_version: str
     without: list[str]
@@ -70,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     world.add_argument("--agents", type=int, help="how many of each behavior, instead of the task's own number")
     world.add_argument("--max-steps", type=int, default=1000, help="after which an episode is interrupted")
     world.add_argument("--ids", choices=("stay", "change"), default="stay", help="of an agent over its episodes")
+    world.add_argument("--games", type=Path, help="a file that players add a line to before they say that games ended")
     said = made.add_argument_group("how it speaks")
     said.add_argument("--communication-version", default="1.5.0")
     said.add_argument("--package-version", default="3.0.0", help="floats of images are C, H, W from 4.0.1 on only")

@@ -114,10 +114,15 @@ class Info:
 
 @dataclass(slots=True)
 class Said:
-    """One message of all behaviors: AgentInfoListProto by name, and how many of its agents wait for an action."""
+    """One message of all behaviors: AgentInfoListProto by name, and how many of its agents wait for an action.
+
+    num_over, num_won: games that have ended with it, and those of them that a side has won.
+    """
 
     lists: Mapping[str, bytes]
     waiting: Mapping[str, int]
+    num_over: int = 0
+    num_won: int = 0
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -98,6 +99,10 @@ class Player:
         low, high = self._options.slow_step
         if high:
             time.sleep(self._pause.uniform(low, high))
+        if said.num_over and self._options.games is not None:
+            note = {"pid": os.getpid(), "request": self._connection.count, "over": said.num_over, "won": said.num_won}
+            with self._options.games.open("a") as file:
+                file.write(f"{json.dumps(note)}\n")
         message = messages.UnityMessageProto(header=messages.HeaderProto(status=OK))
         self._fill(message.unity_output, world.brains, said)
         reply = self._sent(message).unity_input.rl_input

@@ -7,6 +7,7 @@ scored, -1 for the other one; an agent that plays alone earns it itself. An inte
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class PitchWorld:
             self._pitches.reset(over)
             if not self._keeps_ids:
                 self._renumber(over)
-        return self._said(said)
+        return replace(self._said(said), num_over=len(over), num_won=int(np.count_nonzero(whistle.scored)))
 
     def _ended(self, number: int, whistle: Whistle, over: NDArray[np.int64]) -> list[bytes]:
         """The last messages of a side's players of these games."""
