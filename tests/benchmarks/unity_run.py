@@ -44,24 +44,28 @@ Command: TypeAlias = "Sequence[str | Path]"
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one run."""
+    """Of one run. CPU times in microseconds."""
 
     steps_per_second: float
-    cpu_per_step: float  # microseconds
+    cpu_per_step: float
+    cpu_of_players: float = 0.0  # per step
 
 
 MARKS_OF_PEER, MARKS_OF_MAIN = Cost(3.0, 1 / 3), Cost(1.3, 0.8)
 
 
-def train(command: Command, steps: int, seed: int, player: Sequence[str] = ()) -> Cost:
-    """Train in a folder of its own. player: its arguments. Raises RuntimeError with the output where that fails."""
+def train(command: Command, steps: int, seed: int, player: Sequence[str] = (), text: str = "") -> Cost:
+    """Train in a folder of its own. player: its arguments. text: of the file, 3DBall's without any.
+
+    Raises RuntimeError with the output where that fails.
+    """
     with TemporaryDirectory(prefix="rl-tui-bench-") as temporary:
         folder = Path(temporary)
         make_player(folder, *player)
-        (folder / "3DBall.yaml").write_text(configuration("ppo", max_steps=steps))
+        (folder / "run.yaml").write_text(text or configuration("ppo", max_steps=steps))
         words = [
             f"--base-port={free_ports()}",
-            "3DBall.yaml",
+            "run.yaml",
             "--env=./player",
             f"--num-envs={NUM_PLAYERS}",
             "--run-id=run",
@@ -76,12 +80,12 @@ def train(command: Command, steps: int, seed: int, player: Sequence[str] = ()) -
                 stderr=subprocess.STDOUT,
                 env=_variables(),
             )
-            cpu = _trainer_cpu(run)
+            cpu, of_players = _cpu_seconds(run)
             seconds = time.perf_counter() - began
             if run.returncode:
                 output.seek(0)
                 raise RuntimeError(output.read())
-    return Cost(steps / seconds, 1e6 * cpu / steps)
+    return Cost(steps / seconds, 1e6 * cpu / steps, 1e6 * of_players / steps)
 
 
 def free_ports() -> int:
@@ -104,24 +108,28 @@ def _variables() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(ROOT / "src")}
 
 
-def _trainer_cpu(run: psutil.Popen) -> float:
-    """CPU seconds of a process and of its descendants that are no players, until it ends."""
+def _cpu_seconds(run: psutil.Popen) -> tuple[float, float]:
+    """Of a process and its descendants that are no players, and of the players, until it ends."""
     used: dict[int, float] = {}
+    players: set[int] = set()
     while run.poll() is None:
-        for process in _trainers(run):
+        for process in _processes(run):
+            if process.pid not in used and process != run and _is_player(process):
+                players.add(process.pid)
             try:
                 times = process.cpu_times()
             except psutil.Error:  # it has ended, or is a zombie
                 continue
             used[process.pid] = times.user + times.system
         time.sleep(SAMPLE_SECONDS)
-    return sum(used.values())
+    of_players = sum(used.get(player, 0.0) for player in players)
+    return sum(used.values()) - of_players, of_players
 
 
-def _trainers(run: psutil.Popen) -> list[psutil.Process]:
-    """The process and its descendants, except players."""
+def _processes(run: psutil.Popen) -> list[psutil.Process]:
+    """The process and its descendants."""
     try:
-        return [run, *(child for child in run.children(recursive=True) if not _is_player(child))]
+        return [run, *run.children(recursive=True)]
     except psutil.Error:
         return []
 
