@@ -45,13 +45,14 @@ def choices(screen: PseudoTerminal) -> list[str]:
 
 
 def play_out(screen: PseudoTerminal, keys: Sequence[str]) -> str:
-    """How the game ended, in which the person takes the first of the keys that is free."""
+    """How the game ended, in which the person takes the keys in turn, each time the next that is free."""
     moves = 0
     while not re.search(OVER, screen.text()):
         free = choices(screen)
-        screen.press(next(key for key in keys if key in free))
+        in_turn = [*keys[moves % len(keys) :], *keys]  # a column that is full has its number still
+        screen.press(next(key for key in in_turn if key in free))
         moves += 1
-        screen.wait_for(rf"{OVER}|moves +{moves}\b")
+        screen.wait_for(rf"(?s){OVER}|YOUR TURN.*moves +{moves}\b")  # once the other side has moved, too
     found = re.search(OVER, screen.text())
     assert found is not None
     return {"YOU WON": "won", "YOU LOST": "lost", "DRAWN": "drawn"}[found[0]]
