@@ -79,12 +79,13 @@ class Collector:
 
     def _add(self, name: str, policy: Policy, horizon: int) -> None:
         self._policies[name] = policy
-        spec, has_teams = self._pool.specs[name], isinstance(policy, TeamPolicies)
-        assembly = Assembly(spec, horizon, policy.memory_size, self._spare_rows, is_rated=has_teams)
+        teams = policy if isinstance(policy, TeamPolicies) else None
+        spec, is_rated = self._pool.specs[name], teams is not None
+        assembly = Assembly(spec, horizon, policy.memory_size, self._spare_rows, is_rated=is_rated)
         self._assemblies[name] = assembly
-        if isinstance(policy, TeamPolicies):
-            self._teams[name] = policy
-            policy.follow(assembly)
+        if teams is not None:
+            self._teams[name] = teams
+            teams.follow(assembly)
         assembly.set_version(policy.version)
         self._waiting[name] = []
 

@@ -5,7 +5,7 @@ Shapes: N agents of one step, M memory columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -71,11 +71,6 @@ class TeamPolicies:
         self._in_play: InPlay | None = None
         self.memory_size = learning.memory_size
         self.version = learning.version
-
-    @property
-    def assigned(self) -> Mapping[int, int]:
-        """By team: the number of the policy that plays for it next, of those that do not learn."""
-        return self._of_team
 
     def follow(self, in_play: InPlay) -> None:
         """Let that say which policies act in the episodes that go on."""

@@ -18,9 +18,11 @@ from pathlib import Path
 import numpy as np
 
 import rl_tui
+from rl_tui.engine.config.behavior import SelfPlaySettings
+from rl_tui.engine.learning.self_play.league import League
 from rl_tui.engine.running.checkpoint_policy import policy_of_checkpoint
 from rl_tui.engine.sampling.environments.toys.pong import Pong
-from rl_tui.engine.specs import Float32, Policy, Weights
+from rl_tui.engine.specs import Policy
 from rl_tui.engine.storage.checkpoint_format import read
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.benchmarks.tables import table, verdict
@@ -29,6 +31,7 @@ from tests.learning.games.players import PerfectPlayer, PolicyPlayer, RandomPlay
 from tests.learning.games.rows import CONNECT_FOUR, FIRST, SECOND, TIC_TAC_TOE
 
 GAMES, POINTS = 400, 1000
+LARGEST_WINDOW = 1000  # larger than that of any preset, so that no snapshot is left out
 Row = tuple[str, str, str, str]
 
 
@@ -73,12 +76,10 @@ class Trained:
 
     def oldest(self) -> Policy:
         """That of the oldest snapshot of the window in the last checkpoint."""
-        league = read(self.checkpoints[-1].path)[0].part("self_play").part("league")
-        steps = [snapshot[0] for snapshot in league.values["snapshots"]]  # type: ignore[index, union-attr]
-        place = steps.index(min(steps))  # type: ignore[type-var]
-        arrays: dict[str, Float32] = league.part(f"snapshot_{place}").tensors  # type: ignore[assignment]
+        league = League(SelfPlaySettings(window=LARGEST_WINDOW), 0)
+        league.load(read(self.checkpoints[-1].path)[0].part("self_play").part("league"))
         policy = self.policy()
-        policy.load(Weights(0, arrays))
+        policy.load(league.snapshots[0].weights)
         return policy
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from rl_tui.engine.config.behavior import SelfPlaySettings
 from rl_tui.engine.learning.self_play.elo import DRAW, LOSS, WIN, score_of
+from rl_tui.engine.session.games import Result
 
-Result: TypeAlias = Literal["won", "drawn", "lost"]
 _RESULTS: dict[float, Result] = {WIN: "won", DRAW: "drawn", LOSS: "lost"}
 
 
@@ -42,7 +41,11 @@ class Rules:
         """The sign of what the side has earned decides; None for a game that does not count."""
         if game.is_interrupted:
             return None if self.settings.interrupted_games == "ignore" else "drawn"
-        earned = game.total if self.settings.game_result == "return" else game.reward
+        return self.decide(game.reward, game.total)
+
+    def decide(self, reward: float, total: float) -> Result:
+        """That of a game which has come to its end, by what the side has earned: the last reward, or all."""
+        earned = total if self.settings.game_result == "return" else reward
         return _RESULTS[score_of(earned, self.settings.draw_margin)]
 
     def record(self, games: Iterable[PlayedGame]) -> Record:

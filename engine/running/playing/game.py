@@ -6,6 +6,7 @@ import numpy as np
 
 from rl_tui.engine.config.behavior import SelfPlaySettings
 from rl_tui.engine.experience import take_decisions
+from rl_tui.engine.running.games.rules import Rules
 from rl_tui.engine.running.playing.boards import board_of, fields_of, is_by_column
 from rl_tui.engine.running.playing.episodes import seen_of
 from rl_tui.engine.session.games import Board, Result
@@ -73,10 +74,7 @@ class Game:
 
     def result(self, settings: SelfPlaySettings | None) -> Result:
         """By the sign of the last reward, or as the run's self-play decides."""
-        value = self.total if settings is not None and settings.game_result == "return" else self.reward
-        if abs(value) <= (0.0 if settings is None else settings.draw_margin):
-            return "drawn"
-        return "won" if value > 0 else "lost"
+        return Rules.of(settings).decide(self.reward, self.total)
 
     def scene(self, behavior: str) -> Scene:
         """The numbers of a scene."""

@@ -13,6 +13,7 @@ from rl_tui.engine.learning.self_play.league import League, Result, Snapshot, St
 from rl_tui.engine.learning.self_play.rotation import TeamRotation
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.collection import Collection
+from rl_tui.engine.running.games.seats import teams_of
 from rl_tui.engine.running.self_play.live_league import LiveLeague
 from rl_tui.engine.running.self_play.opponents import only_one_team
 from rl_tui.engine.running.triggers import Trigger
@@ -134,8 +135,7 @@ class Matchmaking:
         self._specs = running.pool.specs
         known = self._rotation.teams
         for player in self._players.values():
-            named = self._specs[player.name].teams or (0,)
-            player.teams = tuple(sorted({*player.teams, *named}))
+            player.teams = tuple(sorted({*player.teams, *teams_of(self._specs[player.name])}))
             self._rotation.add(player.teams)
         for player in self._players.values():
             if player.league.meet(player.teams, self._learning, player.newest()):

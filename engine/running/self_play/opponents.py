@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from rl_tui.engine.config.environment_name import is_of_unity
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.behavior import Behavior
+from rl_tui.engine.running.games.seats import teams_of
 
 MLAGENTS = "mlagents:"  # environments whose teams appear with their first agents, as those of players do
 
@@ -17,7 +18,7 @@ def require_opponents(env: str, behaviors: Mapping[str, Behavior]) -> None:
     playing = [behavior for behavior in behaviors.values() if behavior.league is not None]
     if not playing or is_of_unity(env) or env.startswith(MLAGENTS):
         return
-    if len({team for behavior in playing for team in behavior.spec.teams or (0,)}) < 2:
+    if len({team for behavior in playing for team in teams_of(behavior.spec)}) < 2:
         name = playing[0].spec.name
         raise ConfigError(f"behaviors.{name}.self_play: {only_one_team(env, [each.spec.name for each in playing])}")
 
