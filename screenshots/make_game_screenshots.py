@@ -18,8 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rl_tui.engine.config.loading import load_to_act, parse_config
+from rl_tui.engine.running.games.entrants import read_run
 from rl_tui.engine.running.launch import Launch
-from rl_tui.engine.running.playing.entrants import read_run
 from rl_tui.engine.running.playing.games import Games
 from rl_tui.engine.running.playing.seats import SeatRequest
 from rl_tui.engine.running.playing.table import GameRequest

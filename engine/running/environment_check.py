@@ -21,6 +21,7 @@ from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.call_timeout import call_with_timeout, close_unless_busy
 from rl_tui.engine.running.environments import make_pool_apart
+from rl_tui.engine.running.games.seats import teams_in_words
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
@@ -128,7 +129,7 @@ def _source(env: str, kwargs: Mapping[str, object], wrappers: tuple[Wrapper, ...
 
 def _teams(spec: BehaviorSpec) -> str:
     """Its teams in words; empty without any."""
-    return f", team{'s' if len(spec.teams) > 1 else ''} {', '.join(map(str, spec.teams))}" if spec.teams else ""
+    return f", {teams_in_words(spec.teams)}" if spec.teams else ""
 
 
 def _about(spec: BehaviorSpec, num_agents: int, num_copies: int, more: str) -> Iterator[Finding]:

@@ -23,6 +23,10 @@ from rl_tui.engine.storage.checkpoints import initial_checkpoint
 from rl_tui.engine.storage.file_names import CONFIGURATION
 
 
+class PolicyMisfitError(ConfigError):
+    """A saved policy acts for a behavior with other observations or actions."""
+
+
 @dataclass(frozen=True, slots=True)
 class PolicySource:
     """What was read: all of it, so that the file may go.
@@ -42,7 +46,7 @@ class PolicySource:
 def read_policy(path: Path, spec: BehaviorSpec) -> PolicySource:
     """The policy in an ONNX file, or of a checkpoint; of a run's folder, its newest one.
 
-    Raises CheckpointError or ExportError where it cannot be read, and ConfigError where it acts for another behavior.
+    Raises CheckpointError or ExportError where it cannot be read, and PolicyMisfitError.
     """
     return (
         read_exported(path, spec) if path.suffix == ONNX else read_checkpoint(initial_checkpoint(path, spec.name), spec)
@@ -71,7 +75,7 @@ def read_checkpoint(path: Path, spec: BehaviorSpec) -> PolicySource:
     state, checkpoint = read(path)
     differences = [] if checkpoint.spec is None else list(spec_differences(checkpoint.spec, spec))
     if differences:
-        raise ConfigError(f"{path}: was trained with {', '.join(differences)}")
+        raise PolicyMisfitError(f"{path}: was trained with {', '.join(differences)}")
     configuration = path.absolute().parents[2] / CONFIGURATION
     if not configuration.exists():
         text = f"{path}: its settings are not where its run had them ({configuration}): name a checkpoint in its run"
@@ -94,4 +98,4 @@ def _require_inputs(path: Path, graph: OnnxGraph, spec: BehaviorSpec) -> None:
     wanted = {name: shape for name, shape in here.items() if name.startswith("obs_")}
     if found != wanted:
         words = (" and ".join(f"{name} {list(shape)}" for name, shape in of.items()) for of in (found, wanted))
-        raise ConfigError("{}: acts by other observations: {} (here {})".format(path, *words))
+        raise PolicyMisfitError("{}: acts by other observations: {} (here {})".format(path, *words))

@@ -374,7 +374,7 @@ def test_settings_may_be_a_mapping_a_file_a_preset_or_objects(tmp_path: Path) ->
         ({"max_steps": float("inf")}, "settings: max_steps: must be finite, got inf"),
         (
             {"self_play": {}},
-            r"^behaviors\.Agent\.self_play: toy:line has only one team of Agent, which has no opponent",
+            r"^behaviors\.Agent\.self_play: toy:line has only one team, of Agent: a game needs two",
         ),
         (3, "settings: must be a mapping, the path of a file, the name of a preset, .* got int"),
     ],

@@ -128,7 +128,7 @@ def _games(arguments: GameArguments) -> Games:
     archive = Archive(Path(arguments.results_dir))
     with imports_that_stay():
         from rl_tui.engine.config.loading import load_to_act
-        from rl_tui.engine.running.playing.entrants import read_entrant, read_run
+        from rl_tui.engine.running.games.entrants import read_entrant, read_run
         from rl_tui.engine.running.playing.games import Games
         from rl_tui.engine.running.playing.seats import SeatRequest
         from rl_tui.engine.running.playing.table import GameRequest
@@ -137,7 +137,6 @@ def _games(arguments: GameArguments) -> Games:
     run = read_run(arguments.run, archive)
     opponent = run if arguments.opponent is None else read_entrant(arguments.opponent, archive)
     limit_threads()
-    assert run.path is not None
     seat = SeatRequest(arguments.behavior, arguments.team, arguments.seat)
     request = GameRequest(run, opponent, seat, arguments.is_greedy, arguments.seed, MOST_CHOICES)
     return Games(request, load_to_act(run.path / CONFIGURATION))
@@ -174,8 +173,11 @@ def _show(games: Games, arguments: GameArguments) -> int:
 def _report(games: Games) -> None:
     """stdout says how the games have ended. Raises why the play has ended, where it failed."""
     table = games.table
-    if table is not None and table.returns:
-        write_stdout(safe_text(table.summary) + "\n")
+    if table is not None:
+        for line in table.warnings:
+            write_stderr(line)
+        if table.returns:
+            write_stdout(safe_text(table.summary) + "\n")
     if games.failure is not None:
         write_error(games.failure)
     if isinstance(games.error, RlTuiError):

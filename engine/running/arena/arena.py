@@ -7,7 +7,6 @@ from contextlib import ExitStack
 
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.arena.cast import Cast
-from rl_tui.engine.running.arena.entrants import read_entrants
 from rl_tui.engine.running.arena.request import ArenaRequest, ArenaResult, Progress
 from rl_tui.engine.running.arena.rounds import Round, rounds_of
 from rl_tui.engine.running.arena.standings import Pair, standings
@@ -15,6 +14,7 @@ from rl_tui.engine.running.arena.venue import Venue, find_venue
 from rl_tui.engine.running.environment_reports import lines_of_reports
 from rl_tui.engine.running.environments import make_pool_apart, quota_of, settings_of
 from rl_tui.engine.running.evaluation.saved_policy import ignore_note
+from rl_tui.engine.running.games.entrants import read_entrants
 from rl_tui.engine.running.games.playing import play_games
 from rl_tui.engine.running.games.rules import PlayedGame, Record, Rules
 from rl_tui.engine.running.games.seats import seats_of
@@ -25,6 +25,7 @@ from rl_tui.engine.sampling.environments.base import NoteLevel
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.worker_process import start_seconds
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.storage.archive import Archive
 
 REPEATED_GAMES = 5  # all alike, from which on that is no coincidence
 
@@ -39,7 +40,7 @@ def play_arena(
     on_note: Callable[[NoteLevel, str], None] = ignore_note,
 ) -> ArenaResult:
     """Let every pair play. on_game: called as games end. on_note: gets lines for the user. Raises RlTuiError."""
-    entrants = read_entrants(request.entrants, request.results_dir, with_random=request.with_random)
+    entrants = read_entrants(request.entrants, Archive(request.results_dir), with_random=request.with_random)
     names = tuple(entrant.name for entrant in entrants)
     venue = find_venue(entrants, request.overrides, request.behavior, request.seed)
     with ExitStack() as leaving:

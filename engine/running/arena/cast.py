@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.running.arena.entrants import RANDOM, Entrant
 from rl_tui.engine.running.arena.request import Source
 from rl_tui.engine.running.evaluation.saved_policy import Way
+from rl_tui.engine.running.games.entrants import RANDOM, Entrant
 from rl_tui.engine.running.games.playing import PolicyFor
 from rl_tui.engine.running.policy_sources import PolicySource
 from rl_tui.engine.running.run_setup import derived_seed
@@ -55,11 +55,11 @@ class Cast:
 
     def _policy_for(self, place: int, spec: BehaviorSpec) -> Policy:
         if (place, spec.name) not in self._found:
-            entrant = self._entrants[place]
-            try:
-                source = entrant.read(spec, self._behaviors())
-            except ConfigError as error:
-                raise ConfigError(f"{entrant.name}: {error}" if entrant.kind == "run" else str(error)) from error
+            entrant, behaviors = self._entrants[place], self._behaviors()
+            if entrant.kind in ("exported", "checkpoint") and len(behaviors) > 1:
+                several = f"and the environment has several: {', '.join(behaviors)}. Name a run"
+                raise ConfigError(f"{entrant.name}: it acts for one behavior, {several}")
+            source = entrant.read(spec)
             for line in source.warnings:
                 self._on_note("warning", line)
             if entrant.kind != RANDOM and source.only not in (None, self._way):

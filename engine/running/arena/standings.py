@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rl_tui.engine.running.arena.entrants import RANDOM
 from rl_tui.engine.running.arena.ratings import Ratings, Results, rate
+from rl_tui.engine.running.games.entrants import RANDOM
 from rl_tui.engine.running.games.rules import Record
 
 Pair = tuple[int, int]  # positions of two entrants, the smaller one first

@@ -13,8 +13,8 @@ from rl_tui.engine.config.naming import name_of
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.yaml_document import write_yaml
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.running.arena.entrants import Entrant
 from rl_tui.engine.running.environments import NamedEnvironment, named_environments
+from rl_tui.engine.running.games.entrants import Entrant
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.storage.file_names import CONFIGURATION
 from rl_tui.engine.storage.run_folder import RunFolder

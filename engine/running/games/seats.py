@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,11 @@ def teams_of(spec: BehaviorSpec) -> tuple[int, ...]:
     return spec.teams or (FIRST_TEAM,)
 
 
+def teams_in_words(teams: Sequence[int]) -> str:
+    """ "teams 0, 1"."""
+    return f"team{'s' if teams[1:] else ''} {', '.join(map(str, teams))}"
+
+
 def seats_of(specs: Mapping[str, BehaviorSpec], preferred: str | None = None) -> Sequence[Seat]:
     """One for each team. Where a team has several behaviors, the preferred one counts, or else the first.
 
@@ -44,9 +49,12 @@ def seats_of(specs: Mapping[str, BehaviorSpec], preferred: str | None = None) ->
         for team in teams_of(specs[name]):
             seats.setdefault(team, Seat(name, team))
     if len(seats) < 2:
-        names = " and ".join(specs) or "no behavior"
-        raise ConfigError(
-            f"the environment has a single team, in which {names} {'play' if len(specs) > 1 else 'plays'}: a game needs"
-            " two. Teams are named NAME?team=0 and NAME?team=1, by a Unity scene or by env_settings.behaviors"
-        )
+        raise ConfigError(f"the environment has {only_one_team(specs)}")
     return [seats[team] for team in sorted(seats)]
+
+
+def only_one_team(names: Iterable[str]) -> str:
+    """What an environment of these behaviors has, and what it would need."""
+    of = " and ".join(names) or "no behavior"
+    needs = "a game needs two, which a Unity scene or env_settings.behaviors names NAME?team=0 and NAME?team=1"
+    return f"only one team, of {of}: {needs}"

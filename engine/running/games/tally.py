@@ -147,5 +147,5 @@ def _played(last: list[_Final]) -> PlayedGame:
         reward=float(np.mean([final.reward for final in last])),
         total=float(np.mean([final.total for final in last])),
         length=max(final.length for final in last),
-        is_interrupted=all(final.is_truncated for final in last),
+        is_interrupted=any(final.is_truncated for final in last),
     )

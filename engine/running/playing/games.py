@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import RlTuiError
@@ -76,7 +75,7 @@ class Games(Exchange[GameTurn]):
 
     @property
     def _run(self) -> RunFolder:
-        path = self._request.run.path or Path()
+        path = self._request.run.path
         return RunFolder(path.parent, path.name)
 
     def _play_game(self, pool: ProcessPool, table: Table) -> None:

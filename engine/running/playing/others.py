@@ -8,7 +8,7 @@ import numpy as np
 
 from rl_tui.engine.experience import take_decisions
 from rl_tui.engine.learning.player import Player
-from rl_tui.engine.running.playing.entrants import EntrantPolicies
+from rl_tui.engine.running.playing.policies import EntrantPolicies
 from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Steps
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rl_tui.engine.running.games.entrants import RANDOM, Entrant
 from rl_tui.engine.running.playing.advice import Adviser
-from rl_tui.engine.running.playing.entrants import RANDOM, Entrant, EntrantPolicies
 from rl_tui.engine.running.playing.others import Others
 from rl_tui.engine.running.playing.playable import playable_behaviors
+from rl_tui.engine.running.playing.policies import EntrantPolicies
 from rl_tui.engine.running.playing.seats import SeatRequest, Seats
 from rl_tui.engine.running.run_setup import derived_seed
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
@@ -34,7 +35,7 @@ class Table:
     """Used by one thread. Made for an environment that was started.
 
     has_opponents: others act in the same game, here or inside the environment. opponent, opponent_way: see GameTurn.
-    tallies: by seat. returns, lengths: of all games.
+    warnings: what is probably wrong with the policies. tallies: by seat. returns, lengths: of all games.
     """
 
     def __init__(self, env: str, pool: EnvironmentPool, request: GameRequest, *, has_random_agents: bool) -> None:
@@ -50,6 +51,7 @@ class Table:
         self.others.require(specs)
         advising = EntrantPolicies(request.run, seed, others_are_random=has_random_agents)
         self._advisers = {name: Adviser(advising.make(spec, is_greedy=True), spec) for name, spec in playable.items()}
+        self.warnings = tuple(dict.fromkeys((*self._opponent.warnings, *advising.warnings)))
         self.opponent = self._in_words(specs)
         way = "most likely" if request.is_greedy else "sampled"
         self.opponent_way = "" if self.opponent in ("", RANDOM) else way

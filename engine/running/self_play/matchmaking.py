@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +13,8 @@ from rl_tui.engine.learning.self_play.league import League, Result, Snapshot, St
 from rl_tui.engine.learning.self_play.rotation import TeamRotation
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.collection import Collection
-from rl_tui.engine.running.games.seats import teams_of
+from rl_tui.engine.running.games.seats import only_one_team, teams_in_words, teams_of
 from rl_tui.engine.running.self_play.live_league import LiveLeague
-from rl_tui.engine.running.self_play.opponents import only_one_team
 from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.sampling.team_policies import NumberedPolicy
 from rl_tui.engine.session.bus import EventBus
@@ -141,7 +140,7 @@ class Matchmaking:
             if player.league.meet(player.teams, self._learning, player.newest()):
                 self._assign(running, player)
         if known and (late := sorted(self._rotation.teams - known)):
-            text = f"{_in_words(late)} {'have' if late[1:] else 'has'} appeared, and will learn in turn"
+            text = f"{teams_in_words(late)} {'have' if late[1:] else 'has'} appeared, and will learn in turn"
             self._bus.log("info", self._environment, text)
 
     def _notice_teams(self, player: _Player, block: Trajectories) -> None:
@@ -186,9 +185,8 @@ class Matchmaking:
             return
         if sum(player.learned for player in self._players.values()) > LONELY_STEPS:
             self._is_lonely = True
-            self._bus.log(
-                "warning", self._environment, f"self_play: {only_one_team(self._environment, [*self._players])}"
-            )
+            text = f"self_play: {self._environment} has {only_one_team(self._players)}"
+            self._bus.log("warning", self._environment, text)
 
     def _pass_on_turn(self) -> bool:
         """Let the next team learn where this one cannot; whether that was done."""
@@ -264,7 +262,3 @@ def _described(snapshot: Snapshot, is_playing: bool) -> LeagueSnapshot:
     standing = snapshot.standing
     games = standing.won, standing.drawn, standing.lost
     return LeagueSnapshot(snapshot.step, standing.rating, *games, is_playing)
-
-
-def _in_words(teams: Sequence[int]) -> str:
-    return f"team{'s' if teams[1:] else ''} {', '.join(map(str, teams))}"

@@ -157,11 +157,24 @@ def test_behaviors_of_an_asymmetric_game_play_together(tmp_path: Path) -> None:
     assert [(seat.behavior, seat.team) for seat in played.seats] == [("Giant", 0), ("Dwarf", 1)]
     assert {name: source.step for name, source in played.sources[1].items()} == {"Giant": own[-1], "Dwarf": other[-1]}
     assert played.sources[0]["Giant"].step == own[0]
-    assert played.sources[0]["Dwarf"].step in [step for step in other if step <= own[0]]
+    assert played.sources[0]["Dwarf"].step == max((step for step in other if step <= own[0]), default=other[0])
     assert all(record.counted == 20 for record in played.records.values())
     checkpoint = folder / f"Giant/checkpoints/Giant-{own[0]}"
     with pytest.raises(ConfigError, match="it acts for one behavior, and the environment has several: Giant, Dwarf"):
         arena(folder, "run", str(checkpoint))
+
+
+def test_first_checkpoint_plays_where_a_behavior_has_none_that_early(tmp_path: Path) -> None:
+    folder, notes = finished(tmp_path, names=("Giant", "Dwarf"), env_settings={"env_kwargs": ASYMMETRIC}), list[str]()
+    early, *_, last = steps_of(folder, "Giant")
+    for step in steps_of(folder, "Dwarf")[:-1]:
+        shutil.rmtree(folder / f"Dwarf/checkpoints/Dwarf-{step}")
+    request = ArenaRequest(entrants=("run", f"run@{early}"), results_dir=folder.parent, games=2)
+    played = play_arena(request, on_note=lambda _, text: notes.append(text))
+    only = steps_of(folder, "Dwarf")[0]
+    found = [{name: source.step for name, source in each.items()} for each in played.sources[:2]]
+    assert found == [{"Giant": last, "Dwarf": only}, {"Giant": early, "Dwarf": only}]
+    assert notes == [f"run@{early}: Dwarf has no checkpoint that early; its first one, at step {only}, plays"]
 
 
 def test_runs_that_call_their_only_behavior_otherwise_play_each_other(run: Path, tmp_path: Path) -> None:
@@ -293,8 +306,8 @@ def test_greedy_games_that_repeat_are_said(run: Path, capsys: pytest.CaptureFixt
         (["run", "run"], 2, "run: must be named once, got it 2 times"),
         (["run", "--no-random"], 2, "run: a game needs two"),
         (["run", "none.onnx"], 2, "none.onnx: no such file"),
-        (["run", "--env", "toy:line"], 2, "the environment has a single team, in which "),
-        (["run", "--env-kwargs", '{"teams": ["Fighter?team=0"]}'], 2, "the environment has a single team"),
+        (["run", "--env", "toy:line"], 2, "the environment has only one team, of "),
+        (["run", "--env-kwargs", '{"teams": ["Fighter?team=0"]}'], 2, "the environment has only one team"),
         (["run", "--env", "nowhere:Nothing"], 2, "nowhere"),
     ],
 )

@@ -178,7 +178,7 @@ def test_environment_with_a_single_team_is_refused(tmp_path: Path, opponent: str
     run = duel(tmp_path, opponent, ("Walker",), env="toy:line")
     assert run.launch.exit_code == 2
     reason = ending(run).reason
-    assert reason.startswith("behaviors.Walker.evaluation.opponent: the environment has a single team, in which Walker")
+    assert reason.startswith("behaviors.Walker.evaluation.opponent: the environment has only one team, of Walker")
     assert "\n" not in reason
 
 

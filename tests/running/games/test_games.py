@@ -16,11 +16,23 @@ from rl_tui.engine.running.games import playing
 from rl_tui.engine.running.games.playing import PolicyFor, play_games
 from rl_tui.engine.running.games.rules import PlayedGame, Record, Rules
 from rl_tui.engine.running.games.seats import Seat, seats_of
+from rl_tui.engine.running.games.tally import GameTally
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.quota import RestartQuota
 from rl_tui.engine.sampling.pools.serial import SerialPool
-from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
+from rl_tui.engine.specs import (
+    Actions,
+    BehaviorSpec,
+    Choice,
+    DecisionSteps,
+    Float32,
+    Policy,
+    State,
+    Steps,
+    TerminalSteps,
+    Weights,
+)
 from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import RandomPolicy
 from tests.running.games.duel import CHOICES, SEEN, Duel
@@ -203,6 +215,16 @@ def test_seats_are_the_teams_of_all_behaviors() -> None:
     assert seats_of({"A": spec("A"), "B": spec("B", 3)}) == [Seat("A", 0), Seat("B", 3)]
 
 
+def test_group_was_interrupted_where_an_agent_of_it_was() -> None:
+    """As in training."""
+    tally, agents, groups = GameTally(FIRST, 1), np.arange(2), np.zeros(2, np.int64)
+    seen, zeros = (np.zeros((2, 1), np.float32),), np.zeros(2, np.float32)
+    tally.add(Steps(DecisionSteps(agents, seen, zeros, group_ids=groups)))
+    over = TerminalSteps(agents, seen, zeros, np.array([True, False]), groups)
+    tally.add(Steps(DecisionSteps(agents[:0], (seen[0][:0],), zeros[:0]), over))
+    assert tally.games == [PlayedGame(0.0, 0.0, 1, is_interrupted=True)]
+
+
 def test_single_team_is_refused_with_what_is_missing() -> None:
-    with pytest.raises(ConfigError, match=r"a single team, in which A and B play: a game needs two\. Teams are named"):
+    with pytest.raises(ConfigError, match=r"^the environment has only one team, of A and B: a game needs two, which"):
         seats_of({"A": spec("A"), "B": spec("B", 0)})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_tui.engine.config.loading import load_to_act
-from rl_tui.engine.running.playing.entrants import read_entrant, read_run
+from rl_tui.engine.running.games.entrants import read_entrant, read_run
 from rl_tui.engine.running.playing.games import Games
 from rl_tui.engine.running.playing.seats import SeatRequest
 from rl_tui.engine.running.playing.table import GameRequest

@@ -278,7 +278,7 @@ def test_one_team_is_refused_before_anything_trains(tmp_path: Path) -> None:
     run = run_to_end(duels(tmp_path, env_kwargs={"names": ["Duelist?team=3"]}))
     assert run.launch.exit_code == 2
     assert "behaviors.Duelist.self_play: " in str(run.launch.error)
-    assert "has only one team of Duelist" in str(run.launch.error)
+    assert "has only one team, of Duelist" in str(run.launch.error)
 
 
 def test_games_that_were_cut_off_do_not_count_unless_they_are_draws(tmp_path: Path, recorder: Recorder) -> None:

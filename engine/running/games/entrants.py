@@ -1,4 +1,4 @@
-"""Who takes part in an arena, from the words that name them: runs, checkpoints, exported files, and random play."""
+"""Who plays a game, from the words that name them: runs, checkpoints, exported files, and random play."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from rl_tui.engine.config.diagnostics import must_be
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.running.evaluation.named_checkpoints import find_checkpoint
 from rl_tui.engine.running.policy_paths import ONNX
-from rl_tui.engine.running.policy_sources import PolicySource, read_checkpoint, read_exported
+from rl_tui.engine.running.policy_sources import (
+    PolicyMisfitError,
+    PolicySource,
+    read_checkpoint,
+    read_exported,
+)
 from rl_tui.engine.sampling.random_policy import RandomPolicy
 from rl_tui.engine.specs import BehaviorSpec
 from rl_tui.engine.storage.archive import Archive
@@ -29,8 +34,8 @@ Kind: TypeAlias = Literal["random", "exported", "checkpoint", "run"]
 class Entrant:
     """One of the policies that play, with one for each behavior where it is a run.
 
-    name: as it was typed. path: of the file, the checkpoint or the run's folder. which: of a run, newest, best or a
-    step.
+    name: as it was typed. path: of the file, the checkpoint or the run's folder, absolute. which: of a run, newest,
+    best or a step.
     """
 
     name: str
@@ -45,43 +50,51 @@ class Entrant:
             case "run":
                 return self.path
             case "checkpoint":
-                return self.path.absolute().parents[2]
+                return self.path.parents[2]
         return None
 
-    def read(self, spec: BehaviorSpec, behaviors: Sequence[str]) -> PolicySource:
-        """Its policy for one of these behaviors, which are all of the environment. Raises RlTuiError."""
+    def read(self, spec: BehaviorSpec) -> PolicySource:
+        """Its policy for one behavior: that of the same name, else the first that fits. Raises RlTuiError."""
         match self.kind:
             case "random":
                 return PolicySource(self.path, lambda _, seed: RandomPolicy(spec, seed), only="sampled")
-            case "run":
-                return self._read_run(spec, is_only=len(behaviors) == 1)
-        if len(behaviors) > 1:
-            several = f"and the environment has several: {', '.join(behaviors)}. Name a run"
-            raise ConfigError(f"{self.path}: it acts for one behavior, {several}")
-        return read_exported(self.path, spec) if self.kind == "exported" else read_checkpoint(self.path, spec)
+            case "exported":
+                return read_exported(self.path, spec)
+            case "checkpoint":
+                return read_checkpoint(self.path, spec)
+        names = trained_behaviors(self.path)
+        misfits = []
+        for name in [spec.name] if spec.name in names else names:
+            try:
+                return self._read(name, spec)
+            except PolicyMisfitError as error:
+                misfits.append(str(error))
+        raise PolicyMisfitError(f"{self.name}: none of its policies can play {spec.name}: {'; '.join(misfits)}")
 
-    def _read_run(self, spec: BehaviorSpec, *, is_only: bool) -> PolicySource:
-        held = trained_behaviors(self.path)
-        store = _store(self.path, held[0] if is_only and len(held) == 1 else spec.name)
-        which = self._step_before(store, held) if self.which.isdecimal() else self.which
+    def _read(self, behavior: str, spec: BehaviorSpec) -> PolicySource:
+        """The policy that the run has trained for a behavior. spec: of what it acts for here."""
+        store = _store(self.path, behavior)
+        which, note = self._step_of(store) if self.which.isdecimal() else (self.which, "")
         path, skipped = find_checkpoint(store, which, self.name)
         source = read_checkpoint(path, spec)
-        reasons = tuple(f"{self.name}: a checkpoint was skipped: {reason}" for reason in skipped)
-        return replace(source, warnings=(*source.warnings, *reasons))
+        notes = [f"{self.name}: a checkpoint was skipped: {reason}" for reason in skipped]
+        return replace(source, warnings=(*source.warnings, *notes, *([note] if note else [])))
 
-    def _step_before(self, store: CheckpointStore, held: Sequence[str]) -> str:
-        """The step that was typed. Where another behavior of the run was saved at that step, the last one before it:
-        behaviors that learn together are rarely saved at the same one."""
-        typed, own = int(self.which), [one.step for one in store.list()]
-        before = [step for step in own if step <= typed]
-        others = [_store(self.path, name) for name in held if name != store.name]
-        is_of_other = any(one.step == typed for other in others for one in other.list())
-        return str(max(before)) if is_of_other and before else self.which
+    def _step_of(self, store: CheckpointStore) -> tuple[str, str]:
+        """The step that was typed, if this behavior was saved then; else the last one before it, or its first one with
+        a warning: behaviors that learn together are rarely saved at the same step."""
+        typed, own = int(self.which), sorted(one.step for one in store.list())
+        if before := [step for step in own if step <= typed]:
+            return str(before[-1]), ""
+        if not own:
+            return self.which, ""
+        note = f"{self.name}: {store.name} has no checkpoint that early; its first one, at step {own[0]}, plays"
+        return str(own[0]), note
 
 
-def read_entrants(words: Sequence[str], results_dir: Path, *, with_random: bool) -> list[Entrant]:
+def read_entrants(words: Sequence[str], archive: Archive, *, with_random: bool) -> list[Entrant]:
     """Those that are named, and random play. Raises ConfigError, CheckpointError."""
-    typed = [read_entrant(word, results_dir) for word in words]
+    typed = [read_entrant(word, archive) for word in words]
     names = [entrant.name for entrant in typed]
     for name in names:
         if names.count(name) > 1:
@@ -93,8 +106,8 @@ def read_entrants(words: Sequence[str], results_dir: Path, *, with_random: bool)
     return typed
 
 
-def read_entrant(word: str, results_dir: Path) -> Entrant:
-    """What a word names. Raises ConfigError, or CheckpointError for a folder without checkpoints."""
+def read_entrant(word: str, archive: Archive) -> Entrant:
+    """What a word names. Raises ConfigError, or CheckpointError for a run without such a checkpoint."""
     path = Path(word)
     if word == RANDOM:
         return Entrant(word, RANDOM)
@@ -104,12 +117,17 @@ def read_entrant(word: str, results_dir: Path) -> Entrant:
         return Entrant(word, "exported", path.absolute())
     if (path / MANIFEST).is_file():
         return Entrant(word, "checkpoint", path.absolute())
+    return read_run(word, archive)
+
+
+def read_run(word: str, archive: Archive) -> Entrant:
+    """RUN, RUN@STEP, RUN@newest or RUN@best. Raises as `read_entrant`."""
     run, at, which = word.rpartition("@")
-    if not at:
+    if not at or "/" in which:
         run, which = word, NEWEST
     elif not (which in (NEWEST, "best") or (which.isascii() and which.isdecimal())):
         raise ConfigError(f"{word}: what follows @ {must_be('newest, best or a step', which)}")
-    found = Archive(results_dir).resolve(run)
+    found = archive.resolve(run)
     folder = (found.parent if found.is_file() else found).absolute()
     held = trained_behaviors(folder)
     if not held:
@@ -129,5 +147,4 @@ def _require_step(word: str, run: Path, held: Sequence[str], which: str) -> None
 
 
 def _store(run: Path, behavior: str) -> CheckpointStore:
-    folder = RunFolder(run.parent.absolute(), run.name)
-    return CheckpointStore(folder.behavior(behavior).checkpoints, behavior, 0)
+    return CheckpointStore(RunFolder(run.parent, run.name).behavior(behavior).checkpoints, behavior, 0)
