@@ -160,12 +160,12 @@ def test_run_is_left_running_and_the_shell_goes_on(folder: Path) -> None:
             assert again.wait() == 0
     finally:
         assert run("ctl", "cartpole", "stop", folder=folder)[0] == 0
-    events = events_of(results)
+    wait_until(lambda: run("ls", "results", "--json", folder=folder)[1].count('"is_alive": false') == 1)
+    events = events_of(results)  # ctl hears of the end before the file is complete
     shown = [e.screen != "" for e in events if isinstance(e, ControllerChanged)]
     assert shown[:3] == [True, False, True]  # the run may end before it hears that the last one has left
     assert [e.reason for e in events if isinstance(e, CheckpointSaved)] == ["asked", "interrupted"]
     assert [e for e in events if isinstance(e, RunStateChanged)][-1].exit_code == 0
-    wait_until(lambda: run("ls", "results", "--json", folder=folder)[1].count('"is_alive": false') == 1)
 
 
 def test_run_that_was_left_ends_with_a_word_in_its_log_where_it_is_killed(folder: Path) -> None:

@@ -939,8 +939,9 @@ def test_garbage_that_is_collected_now_and_then_hides_no_leak():
         lambda second: (300 << 20) + 4e8 * (1 - math.exp(-second / 60)),
         lambda second: (300 << 20) + 1e4 * second,
         lambda second: (300 << 20) * (1 + second // 400),
+        lambda second: (300 << 20) + 1e3 * second + 60e6 * (second > 424),
     ],
-    ids=["garbage", "a cache that fills", "a few MiB", "a few steps"],
+    ids=["garbage", "a cache that fills", "a few MiB", "a few steps", "libraries of the first export"],
 )
 def test_memory_that_does_not_grow_steadily_is_no_warning(memory):
     assert minutes(Story(), 20, memory) == []

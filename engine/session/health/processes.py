@@ -33,7 +33,8 @@ def _growth(process: RunProcess, points: list[Point], least: float) -> Growth | 
     """Where a quantity has grown steadily, by `least` or more, or grows no more; None in between.
 
     What it never falls below counts: it goes up and down as garbage is collected. A cache that fills grows ever less:
-    the last of four parts must bring half of what each brought on average.
+    the last of four parts must bring half of what each brought on average. One leap is no growth, as where libraries
+    are loaded for the first export: every part must bring a fourth of that.
     """
     quarter = len(points) // 4
     if 4 * quarter < LEAST_POINTS:
@@ -45,7 +46,7 @@ def _growth(process: RunProcess, points: list[Point], least: float) -> Growth | 
     seconds, steps = parts[3][0][0] - parts[1][0][0], parts[3][0][1] - parts[1][0][1]
     if rises[-1] < total / 12 or total <= 0:
         return Growth(process, 0.0, 0.0)
-    if total < least or min(rises) <= 0 or rises[-1] < total / 6 or steps <= 0:
+    if total < least or min(rises) < total / 12 or rises[-1] < total / 6 or steps <= 0:
         return None
     return Growth(process, 1000 * newest / steps, newest / seconds)
 
