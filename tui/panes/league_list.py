@@ -86,6 +86,14 @@ class LeagueList(ListPane):
             return []
         return [entry for behavior in frame.view.behaviors.values() for entry in _entries(behavior, frame)]
 
+    def behavior(self, frame: Frame) -> BehaviorView | None:
+        """The one of the entry below the cursor, or the first one with a table where that has none."""
+        entry, own = self.current(frame), players(frame.view)
+        if entry is None or not own:
+            return None
+        found = [each for each in own if entry.key == each.name or entry.key.startswith(f"{each.name}/")]
+        return max(found, key=lambda each: len(each.name), default=own[0])
+
     def _index(self, frame: Frame, shown: Sequence[Entry]) -> int:
         """The selected behavior, before the cursor was moved."""
         if self.topic in frame.state.cursors or frame.behavior is None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from textual.app import ComposeResult
 
 from rl_tui.engine.session.league_view import RATING
 from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.charts.figure import Figure
+from rl_tui.tui.drawing.lines import Line
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.chart import MetricChart
@@ -15,15 +19,38 @@ from rl_tui.tui.screens.list_screen import ListScreen
 
 
 class RatingChart(MetricChart):
-    """Of the selected behavior, which its heading names."""
+    """Of the table that the cursor is in, or else of the first one; its heading names the behavior."""
 
-    def __init__(self) -> None:
+    def __init__(self, leagues: LeagueList) -> None:
         super().__init__(0, RATING)
+        self._list = leagues
+
+    def figure(self, frame: Frame) -> Figure | None:
+        """The course of its rating."""
+        return super().figure(self._followed(frame))
 
     def heading(self, frame: Frame) -> str:
         """The metric and the behavior."""
-        name = safe_text(frame.behavior.name) if frame.behavior is not None else ""
-        return f" {frame.glyphs.dot} ".join(part for part in (super().heading(frame), name) if part)
+        followed = self._followed(frame)
+        name = safe_text(followed.behavior.name) if followed.behavior is not None else ""
+        return f" {frame.glyphs.dot} ".join(part for part in (super().heading(followed), name) if part)
+
+    def inputs(self, frame: Frame) -> object:
+        """Which behavior it is, too."""
+        followed = self._followed(frame)
+        return super().inputs(followed), followed.selected
+
+    def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
+        """The curve, or why there is none."""
+        return super().lines(self._followed(frame), width, height)
+
+    def _followed(self, frame: Frame) -> Frame:
+        """The frame in which that behavior is selected."""
+        behavior = self._list.behavior(frame)
+        if behavior is None:
+            return frame
+        state = replace(frame.state, selected=list(frame.view.behaviors).index(behavior.name))
+        return replace(frame, state=state)
 
 
 class LeagueScreen(ListScreen):
@@ -33,9 +60,10 @@ class LeagueScreen(ListScreen):
     places = ("league",)
 
     def __init__(self, context: Context, name: str) -> None:
-        super().__init__(context, name, LeagueList())
+        self._leagues = LeagueList()
+        super().__init__(context, name, self._leagues)
 
     def body(self) -> ComposeResult:
-        """The tables, a policy in full, and where there is room the course of the selected behavior's rating."""
+        """The tables, a policy in full, and where there is room the course of the rating."""
         yield from super().body()
-        yield RatingChart()
+        yield RatingChart(self._leagues)

@@ -88,7 +88,16 @@ async def test_behavior_without_self_play_has_one_line_that_says_so() -> None:
     async with Driven(league_scenes.soccer().view(), (120, 40), opened="league") as screen:
         text = await screen.text()
         assert "Walker  learns without self-play" in text
+        assert f"ELO · {SOCCER}" in text
         assert [row for row in (await screen.press("2")).splitlines() if "▸ Walker  learns" in row]
+        assert f"ELO · {SOCCER}" in await screen.text(), "Walker has no rating"
+
+
+async def test_chart_is_of_the_table_that_the_cursor_is_in() -> None:
+    async with Driven(league_scenes.strikers().view(), (120, 40), opened="league") as screen:
+        first, other = (each.name for each in league_scenes.strikers().view().behaviors.values() if each.league)
+        assert f"ELO · {first}" in await screen.text()
+        assert f"ELO · {other}" in await screen.press("end")
 
 
 async def test_behavior_whose_games_go_on_has_no_table_yet() -> None:
