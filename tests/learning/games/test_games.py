@@ -3,7 +3,7 @@ add up."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pettingzoo
@@ -11,6 +11,7 @@ import pytest
 
 from rl_tui.engine.sampling.random_policy import RandomPolicy
 from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, Choice, DecisionSteps, Float32, ObservationSpec
+from tests.learning.games.boards import Boards
 from tests.learning.games.matches import Results, play, play_both_seats
 from tests.learning.games.players import PerfectPlayer, PolicyPlayer, RandomPlayer
 from tests.learning.games.rows import CONNECT_FOUR, FIRST, SECOND, TIC_TAC_TOE, Board, RowGame, other
@@ -60,6 +61,39 @@ def test_rules_and_what_is_seen_are_those_of_pettingzoo(name: str) -> None:
         assert env.rewards[env.possible_agents[player - FIRST]] == -won
         ends.add((won, player))
     assert {(1, FIRST), (1, SECOND)} <= ends
+
+
+@pytest.mark.parametrize(("name", "game"), [("tictactoe", TIC_TAC_TOE), ("connect_four", CONNECT_FOUR)])
+def test_many_games_at_once_have_the_same_rules(name: Literal["tictactoe", "connect_four"], game: RowGame) -> None:
+    env, random, rewards = Boards(name, games=8), np.random.default_rng(1), set[float]()
+    steps, boards, player = env.reset(1), [game.start] * 8, [FIRST] * 8
+    for _ in range(400):
+        chosen = {}
+        for team, (behavior, each) in enumerate(steps.items()):
+            waiting, moves = each.decisions, []
+            for row, number in enumerate((waiting.agent_ids - 8 * team).tolist()):
+                assert player[number] == team + FIRST
+                np.testing.assert_array_equal(waiting.observations[0][row], game.seen(boards[number], team + FIRST))
+                np.testing.assert_array_equal(waiting.action_mask[row], game.mask(boards[number]))
+                moves.append(int(random.choice(game.allowed(boards[number]))))
+            chosen[behavior] = Actions(np.empty((len(moves), 0), np.float32), np.array(moves, np.int64).reshape(-1, 1))
+        earned = dict[int, float]()
+        for number in range(8):
+            team, moves = player[number] - FIRST, chosen[f"Player?team={player[number] - FIRST}"].discrete[:, 0]
+            at = steps[f"Player?team={team}"].decisions.agent_ids.tolist().index(number + 8 * team)
+            boards[number], has_won = game.after(boards[number], int(moves[at]), player[number])
+            player[number] = other(player[number])
+            if has_won or not game.allowed(boards[number]):
+                earned |= {number + 8 * team: float(has_won), number + 8 * (1 - team): -float(has_won)}
+                boards[number], player[number] = game.start, FIRST
+        steps = env.step(chosen)
+        ended = [each.terminals for each in steps.values() if each.terminals is not None]
+        found = {
+            agent: float(reward) for each in ended for agent, reward in zip(each.agent_ids, each.rewards, strict=True)
+        }
+        assert found == earned
+        rewards |= set(found.values())
+    assert {1.0, -1.0} <= rewards
 
 
 def test_perfect_player_knows_every_position_of_tic_tac_toe() -> None:
