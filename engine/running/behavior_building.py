@@ -34,7 +34,7 @@ from rl_tui.engine.running.collection import BLOCK_ROWS
 from rl_tui.engine.running.environments import make_pool_apart, quota_of, settings_of
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.evaluation.match import Match, make_match
-from rl_tui.engine.running.evaluation.named_opponents import OPPONENT
+from rl_tui.engine.running.evaluation.named_opponents import OPPONENT, find_opponent
 from rl_tui.engine.running.evaluation.opponents import OldestOpponent
 from rl_tui.engine.running.games.rules import Rules
 from rl_tui.engine.running.imitated import opened_for
@@ -224,6 +224,7 @@ class BehaviorBuilder:
     def _match(self, settings: EvaluationSettings, trainer: Trainer) -> Match | None:
         """Against whom it is evaluated; None without an opponent. Raises ConfigError."""
         run, spec, behaviors = self._run, self._spec, self._place.target.behaviors
+        results = run.config.checkpoint_settings.results_dir
         of_leagues = self._place.leagues.oldest
         oldest = OldestOpponent(spec.name, of_leagues, trainer.weights(), behaviors, is_greedy=settings.deterministic)
         return make_match(
@@ -232,7 +233,7 @@ class BehaviorBuilder:
             spec,
             self._place.pool.specs,
             oldest,
-            run.working_directory,
+            partial(find_opponent, results_dir=results, working_directory=run.working_directory),
             derived_seed(run.seed, self._index, 5),
             partial(run.bus.log, "info", spec.name),
         )

@@ -28,13 +28,13 @@ def make_match(
     own: BehaviorSpec,
     specs: Mapping[str, BehaviorSpec],
     oldest: OldestOpponent,
-    folder: Path,
+    find: Callable[[str], Path],
     seed: int,
     log: Callable[[str], object],
 ) -> Match | None:
     """The match of the behavior `own` in an environment with these behaviors; None without an opponent.
 
-    folder: where relative paths begin. log: gets a line for each policy that is read. Raises ConfigError where the
+    find: the path of a saved opponent. log: gets a line for each policy that is read. Raises ConfigError where the
     environment has a single team, or the opponent cannot be read or acts for other observations or actions.
     """
     if settings.opponent is None:
@@ -44,7 +44,7 @@ def make_match(
         return Match(RandomOpponent(seed), rules)
     if settings.opponent == OLDEST:
         return Match(oldest, rules)
-    saved = SavedOpponent(folder / settings.opponent, "greedy" if settings.deterministic else "sampled", seed)
+    saved = SavedOpponent(find(settings.opponent), "greedy" if settings.deterministic else "sampled", seed)
     for spec in _opposing(own, specs.values()):
         log(f"the opponent in evaluations is {saved.read(spec).path}")
     return Match(saved, rules)

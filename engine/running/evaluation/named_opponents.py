@@ -21,13 +21,21 @@ def require_opponents(config: RunConfig) -> None:
     for name, behavior in config.behaviors.items():
         opponent = None if behavior.evaluation is None else behavior.evaluation.opponent
         if opponent is not None and opponent not in (RANDOM, OLDEST):
-            _require(f"behaviors.{name}.{OPPONENT}", opponent, config.checkpoint_settings.results_dir)
+            try:
+                find_opponent(opponent, config.checkpoint_settings.results_dir)
+            except ConfigError as error:
+                raise ConfigError(f"behaviors.{name}.{OPPONENT}: {error}") from error
 
 
-def _require(key: str, opponent: str, results_dir: str) -> None:
-    try:
-        require_policy(Path(opponent), results_dir)
-    except ConfigError as error:
-        word = None if Path(opponent).exists() else closest(opponent, (RANDOM, OLDEST))
-        hint = f" Did you mean {word}?" if word and "Did you mean" not in str(error) else ""
-        raise ConfigError(f"{key}: {error}{hint}") from error
+def find_opponent(opponent: str, results_dir: str, working_directory: Path = Path()) -> Path:
+    """The policy that it names: a file or folder, or else the run of that id. Raises ConfigError."""
+    found = path = working_directory / opponent
+    if not path.exists() and (run := working_directory / results_dir / opponent).is_dir():
+        found = run
+    if not found.exists():
+        word = closest(opponent, (RANDOM, OLDEST))
+        hint = f" Did you mean {word}?" if word else ""
+        must = f"must be {RANDOM}, {OLDEST}, a run of {results_dir}, or the path of a run, a checkpoint or an ONNX file"
+        raise ConfigError(f"{opponent}: there is no such file or folder; it {must}.{hint}")
+    require_policy(found)
+    return found

@@ -9,7 +9,6 @@ from typing import Protocol
 from rl_tui.engine.errors import CheckpointError, ConfigError, ExportError
 from rl_tui.engine.learning.policy_copies import MakePolicy
 from rl_tui.engine.running.evaluation.saved_policy import Way
-from rl_tui.engine.running.policy_paths import require_policy
 from rl_tui.engine.running.policy_sources import PolicySource, read_policy
 from rl_tui.engine.running.watching.policy import LatestPolicy
 from rl_tui.engine.sampling.random_policy import RandomPolicy
@@ -44,8 +43,6 @@ class SavedOpponent:
     """Acts by an exported file, a checkpoint, or the newest ones of a run, as they were when it was made."""
 
     def __init__(self, path: Path, way: Way, seed: int) -> None:
-        """Raises ConfigError where there is no policy."""
-        require_policy(path)
         self._path, self._way, self._seed = path.absolute(), way, seed
         self._read: dict[str, PolicySource] = {}  # by behavior
 

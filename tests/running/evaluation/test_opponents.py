@@ -98,15 +98,17 @@ def test_training_is_the_same_with_an_opponent_and_without(tmp_path: Path) -> No
     assert results[0] == results[1] == results[2]
 
 
-@pytest.mark.parametrize("source", ["run", "checkpoint", "file"])
+@pytest.mark.parametrize("source", ["run", "checkpoint", "file", "id"])
 def test_saved_policy_is_the_opponent(tmp_path: Path, source: str) -> None:
     """The first policy of a run takes 0 in this seed, and its last one 2."""
-    first = duel(tmp_path / "first", None)
+    folders = {"results_dir": str(tmp_path / "results")}
+    first = duel(tmp_path / "first", None, checkpoint_settings={"run_id": "first"} | folders)
     assert first.launch.exit_code == 0
     saved = Path(first.of(CheckpointSaved)[0 if source == "checkpoint" else -1].path)
-    path = {"run": first.folder, "checkpoint": saved, "file": first.folder / f"Fighter/{saved.name}.onnx"}[source]
-    run = duel(tmp_path / "second", str(path))
-    used = path if source == "file" else saved
+    exported = first.folder / f"Fighter/{saved.name}.onnx"
+    named = {"run": first.folder, "checkpoint": saved, "file": exported, "id": "first"}[source]
+    run = duel(tmp_path / "second", str(named), checkpoint_settings=folders)
+    used = exported if source == "file" else saved
     assert f"the opponent in evaluations is {used}" in [event.message for event in run.of(LogEmitted)]
     last = reported(run)[-1]
     assert (last.won, last.drawn, last.lost) == ((8, 0, 0) if source == "checkpoint" else (0, 8, 0))
