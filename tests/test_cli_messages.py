@@ -93,7 +93,7 @@ REFUSED = {
         "play walk --seat 0": "--seat",
         "play walk --team first": "--team",
         "play walk --seat 1 --team 0": "--seat",
-        "play walk --sampled --deterministic": "--sampled",
+        "play walk --stochastic --deterministic": "--stochastic",
         "play walk": "terminal",
     },
     "Words that name nothing": {

@@ -160,6 +160,11 @@ class EnvironmentRunner:
             text = f"behaviors.{offline[0]}: learns without experience, and shares its environment with {others[0]}"
             raise NotSupportedError(f"{text}, which needs some: train them in two runs")
 
+    def report(self, *, is_over: bool = False) -> None:
+        """Publish how far all behaviors and their leagues are. is_over: they were trained to their end."""
+        self.reporter.publish_all(is_over=is_over)
+        self._matchmaking.report(is_over=is_over)
+
     @property
     def reporter(self) -> ProgressReporter:
         """What publishes progress, since `begin`."""

@@ -188,7 +188,7 @@ class EnvironmentWorker:
                     runner.reporter.publish_due()
         finally:
             if not control.is_lost:
-                runner.reporter.publish_all(is_over=True)
+                runner.report(is_over=True)
         if not control.is_lost:
             for behavior in self._inline:
                 behavior.finish()
@@ -238,7 +238,7 @@ class EnvironmentWorker:
             return self._control.safe_point(self._serve)
         reporter, start = self._runner.reporter, time.monotonic()
         self._runner.pause(True)
-        reporter.publish_all()  # a paused screen should show where training is
+        self._runner.report()  # a paused screen should show where training is
         should_continue = self._control.safe_point(self._serve)
         self._runner.waiting_seconds += time.monotonic() - start
         self._stepped_at = time.monotonic()

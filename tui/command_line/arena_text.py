@@ -32,15 +32,15 @@ def _row(rank: int, standing: Standing, result: ArenaResult) -> Sequence[str]:
         str(rank),
         safe_text(standing.entrant),
         ", ".join("?" if step is None else str(step) for step in steps) or "-",
-        f"{standing.rating:.0f}",
-        "fixed" if standing.entrant == result.standings.anchor else f"{standing.low:.0f} to {standing.high:.0f}",
+        f"{standing.rating:z.0f}",
+        "fixed" if standing.entrant == result.standings.anchor else f"{standing.low:z.0f} to {standing.high:z.0f}",
         *(str(number) for number in (record.counted, record.won, record.drawn, record.lost)),
         _lead_text(standing.lead),
     )
 
 
 def _lead_text(lead: Lead | None) -> str:
-    return "" if lead is None else f"{lead.points:.0f} ({lead.low:.0f} to {lead.high:.0f})"
+    return "" if lead is None else f"{lead.points:z.0f} ({lead.low:z.0f} to {lead.high:z.0f})"
 
 
 def _pair_rows(result: ArenaResult) -> Iterator[Sequence[str]]:
@@ -65,7 +65,7 @@ def _record(result: ArenaResult, place: int, other: int) -> Record | None:
 
 def _notes(result: ArenaResult) -> Iterator[str]:
     found = result.standings
-    fixed = f"{found.anchor} has 0" if found.anchor is not None else f"the mean is {MEAN_RATING:.0f}"
+    fixed = f"{found.anchor} has 0" if found.anchor is not None else f"the mean is {MEAN_RATING:z.0f}"
     yield f"Ratings are points of Elo, 400 for odds of ten to one; {fixed}. A draw counts half."
     if found.has_prior:
         added = f"{PRIOR_WINS:g} games won and lost by each in each pair were added"

@@ -76,7 +76,7 @@ def parse_game(words: Sequence[str]) -> GameArguments:
     greedy_text = "the policy takes its likeliest actions, or their mean (default)"
     ways.add_argument("--deterministic", dest="is_greedy", action="store_true", default=True, help=greedy_text)
     sampled_text = "it samples its actions, as in training: games differ"
-    ways.add_argument("--sampled", dest="is_greedy", action="store_false", default=True, help=sampled_text)
+    ways.add_argument("--stochastic", dest="is_greedy", action="store_false", default=True, help=sampled_text)
     seed = number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
     seed_text = "seed of the first game and of sampled actions (default 1)"
     parser.add_argument("--seed", type=seed, default=1, metavar="N", help=seed_text)

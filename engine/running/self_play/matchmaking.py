@@ -86,7 +86,7 @@ class Matchmaking:
                 self._rate(player, game)
         self._publish()
         if block.games:
-            self._report.fire(time.monotonic(), lambda _: self._report_leagues())
+            self._report.fire(time.monotonic(), lambda _: self.report())
 
     def follow(self, running: Collection) -> None:
         """Carry out what is due: turns, snapshots, opponents."""
@@ -105,7 +105,12 @@ class Matchmaking:
                 self._swap(running, player)
         if has_changed:
             self._publish()
-            self._report_leagues()
+            self.report()
+
+    def report(self, *, is_over: bool = False) -> None:
+        """Publish every league. is_over: no opponent plays any more."""
+        for player in self._players.values():
+            self._bus.publish(self._report_of(player, is_over))
 
     @property
     def _rotation(self) -> TeamRotation:
@@ -238,13 +243,9 @@ class Matchmaking:
         for player in self._players.values():
             player.live.publish()
 
-    def _report_leagues(self) -> None:
-        for player in self._players.values():
-            self._bus.publish(self._report_of(player))
-
-    def _report_of(self, player: _Player) -> LeagueReported:
+    def _report_of(self, player: _Player, is_over: bool) -> LeagueReported:
         league = player.league
-        playing = {opponent.snapshot for opponent in league.opponents.values()}
+        playing = set() if is_over else {opponent.snapshot for opponent in league.opponents.values()}
         return LeagueReported(
             behavior=player.name,
             step=player.behavior.learner.step,

@@ -21,4 +21,4 @@ def require_opponents(env: str, behaviors: Mapping[str, Behavior]) -> None:
     if len({team for behavior in playing for team in teams_of(behavior.spec)}) < 2:
         name = playing[0].spec.name
         one = only_one_team(each.spec.name for each in playing)
-        raise ConfigError(f"behaviors.{name}.self_play: {env} has {one}")
+        raise ConfigError(f"behaviors.{name}.self_play: {env} has {one}. Without self_play it is trained as usual")

@@ -41,7 +41,7 @@ class Seat:
     def rewards(self, scored: Float32) -> tuple[Float32, Float32 | None]:
         """f32[N] twice, of the agents themselves and of their groups: 1 where the side has scored, -1 where the other
         one has. scored: f32[G], as of the left side."""
-        earned = -scored if self.side == 1 else scored
+        earned = np.float32(0) - scored if self.side == 1 else scored  # and never -0
         if self.groups is None:
             return earned, None
         return np.zeros(len(self.ids), np.float32), earned.repeat(len(self.ids) // len(scored))
