@@ -110,8 +110,8 @@ def test_window_may_change_in_a_game(folder: Path) -> None:
 
 REFUSED = {
     ("walker",): "walker: no such run in results",
-    ("ttt@7",): "ttt@7: Player has no such checkpoint; available steps: 512",
-    ("ttt", "--opponent", "four"): "four: none of its policies can play Player: Player has observations",
+    ("ttt@7",): "ttt@7: no checkpoint at step 7; Player has 512",
+    ("ttt", "--opponent", "four"): "four: none of its policies can play Player: ",
     ("ttt", "--opponent", "none.onnx"): "none.onnx: no such file",
     ("ttt", "--team", "5"): "--team: must be 0 or 1, got 5",
     ("ttt", "--theme", "pink"): "--theme: must be rl-dark,",

@@ -168,6 +168,38 @@ def test_run_is_left_running_and_the_shell_goes_on(folder: Path) -> None:
     assert [e for e in events if isinstance(e, RunStateChanged)][-1].exit_code == 0
 
 
+SLOW_TO_LEAVE = """\
+import os, time
+
+leave = os.setsid
+
+
+def slowly():
+    time.sleep(0.5)
+    leave()
+
+
+os.setsid = slowly
+"""
+
+
+def test_terminal_may_close_at_once_where_a_run_was_left_also_on_a_busy_machine(folder: Path) -> None:
+    """The kernel then sends SIGHUP to all processes of the terminal's session."""
+    (folder / "sitecustomize.py").write_text(SLOW_TO_LEAVE)
+    results = folder / "results/cartpole"
+    with terminal("cartpole.yaml", *ENDLESS, folder=folder, from_cold=True) as screen:
+        wait_for_summary(results)
+        screen.press("q")
+        screen.wait_for("leave it running")
+        screen.press("l")
+        assert screen.wait() == 0
+        screen.hang_up()
+    try:
+        wait_for_summary(results, wait_for_summary(results) + 20)
+    finally:
+        assert run("ctl", "cartpole", "stop", folder=folder)[0] == 0
+
+
 def test_run_that_was_left_ends_with_a_word_in_its_log_where_it_is_killed(folder: Path) -> None:
     results = folder / "results/cartpole"
     with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:

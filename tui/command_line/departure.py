@@ -27,8 +27,8 @@ def leave_terminal(run: Path, hangups: Hangups) -> None:
         write_stdout(way_back(run))
     leave_streams()
     os.setsid()  # this is no leader of a group: another process has started it
-    hangups.leave()
     SIGNS.leave(lambda: sign_again(run))
+    hangups.leave()  # not before the process that still has the terminal knows: until then it passes hangups on
 
 
 def way_back(run: Path) -> str:

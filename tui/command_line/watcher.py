@@ -136,10 +136,10 @@ class Watcher:
         poll.register(self._woken, select.POLLIN)
         while True:
             poll.poll(POLL_SECONDS * 1000)
-            for number in self._signals():
-                self._forward(number)
             if SIGNS.has_left:
                 self._let_another_watch(poll)
+            for number in self._signals():
+                self._forward(number)
             pid, status = os.waitpid(self._child, os.WNOHANG | os.WUNTRACED)
             if pid and os.WIFSTOPPED(status):
                 if os.WSTOPSIG(status) in STOPS:
@@ -151,11 +151,23 @@ class Watcher:
 
     def _let_another_watch(self, poll: select.poll) -> NoReturn:
         """This process ends, so that a shell goes on, and one without a terminal watches in its place. That is not the
-        child's parent, and does not learn how it ends."""
+        child's parent, and does not learn how it ends.
+
+        It leaves the session before this process ends: whoever sees the end may close the terminal at once, and the
+        kernel signals all that are in the session. Until then a hangup is the terminal's, and the child has none.
+        """
+        is_apart, apart = os.pipe()
         if os.fork():
+            os.close(apart)
+            os.read(is_apart, 1)
             os._exit(0)
         os.setsid()
         leave_streams()
+        for number in self._signals():
+            if number != signal.SIGHUP:
+                self._forward(number)
+        os.close(apart)
+        os.close(is_apart)
         other_end = select.poll()
         other_end.register(self._stacks, 0)  # only the child has it
         while not other_end.poll(0):
