@@ -153,8 +153,8 @@ class Watcher:
         """This process ends, so that a shell goes on, and one without a terminal watches in its place. That is not the
         child's parent, and does not learn how it ends.
 
-        It leaves the session before this process ends: a terminal may be closed as soon as it has, and the
-        kernel signals all that are in the session. Until then a hangup is the terminal's, and the child has none.
+        It leaves the session before this process ends: a terminal may be closed as soon as it has, and the kernel
+        signals all that are in the session. Until then a hangup is the terminal's, and the child has none.
         """
         is_apart, apart = os.pipe()
         if os.fork():

@@ -29,9 +29,8 @@ def require_opponents(config: RunConfig) -> None:
 
 def find_opponent(opponent: str, results_dir: str, working_directory: Path = Path()) -> Path:
     """The policy that it names: a file or folder, or else the run of that id. Raises ConfigError."""
-    found = path = working_directory / opponent
-    if not path.exists() and (run := working_directory / results_dir / opponent).is_dir():
-        found = run
+    path, run = working_directory / opponent, working_directory / results_dir / opponent
+    found = run if run.is_dir() and not path.exists() else path
     if not found.exists():
         word = closest(opponent, (RANDOM, OLDEST))
         hint = f" Did you mean {word}?" if word else ""

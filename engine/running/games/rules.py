@@ -17,8 +17,7 @@ class PlayedGame:
     """A game that has ended, as one side has played it: an agent, or a group.
 
     reward: the last one; total: of the episode, undiscounted; of a group each is the mean of its agents that were there
-    at the end. length: actions of one agent. is_interrupted: an episode
-    was truncated.
+    at the end. length: actions of one agent. is_interrupted: an episode was truncated.
     """
 
     reward: float
