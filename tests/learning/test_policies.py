@@ -20,9 +20,10 @@ from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.on_policy.actor_critic import NumpyActorCritic
+from rl_tui.engine.learning.on_policy.clipping import Coefficients
 from rl_tui.engine.learning.on_policy.networks import ActorCriticModule
 from rl_tui.engine.learning.policies import TorchPolicy, make_policy
-from rl_tui.engine.learning.ppo.trainer import Coefficients, ppo_loss
+from rl_tui.engine.learning.ppo.trainer import ppo_loss
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Policy, State, Weights
 from tests.learning.rollouts import decisions
 

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from rl_tui.engine.learning.on_policy.actor_critic import Outputs
-from rl_tui.engine.learning.ppo.trainer import Coefficients, PPOTrainer, ppo_loss
+from rl_tui.engine.learning.on_policy.clipping import Coefficients
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer, ppo_loss
 from rl_tui.engine.specs import ActionSpec
 
 Rows = dict[str, Any]
@@ -120,8 +121,9 @@ def loss_of(
     outputs = Outputs(head, values, log_sigma if actions.continuous else None)
     loss = ppo_loss(outputs, rows, actions, coefficients)
     gradients = {f"grad_{field.name}": getattr(loss.gradients, field.name) for field in fields(Outputs)}
-    assert list(loss.terms) == list(PPOTrainer.tags)
-    return {"total": loss.total, **dict(zip(TERMS, loss.terms.values(), strict=True)), **gradients}
+    assert loss.terms.keys() == set(PPOTrainer.tags)
+    terms = [loss.terms[tag] for tag in PPOTrainer.tags]
+    return {"total": loss.total, **dict(zip(TERMS, terms, strict=True)), **gradients}
 
 
 @pytest.mark.parametrize(("kind", "masked", "joint", "clip", "beta"), CASES)
