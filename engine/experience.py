@@ -117,6 +117,7 @@ SEGMENT_FIELDS = (
     Field("is_learned", "bool", fill=True),
     Field("group_ended", "bool", fill=False),
     Field("next_mate_counts", "int64", fill=0),
+    Field("next_step_numbers", "int64", fill=-1),
     *(Field(f"next_{column.name}", column.dtype, column.shape, column.fill) for column in COLUMNS if column.has_next),
 )
 

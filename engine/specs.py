@@ -287,10 +287,11 @@ class Trajectories:
     team_ids: i64[N], the side that the agent plays for
     step_numbers: i64[N] with group_ids: agents of a group with the same number acted in the same step; -1 before these
     group_ended: bool[P], the episode has ended for all agents of the group, not only for this one; None, as the next
-        two, until the first group appears
+        three, until the first group appears
     next_mate_counts: i64[P], how many mates each agent has after the segment: agents of its group that go on, or those
         that ended in the same step where the group has ended
     next_mate_observations: each [sum of these, ...], the newest of each mate then, segment after segment
+    next_step_numbers: i64[P], the step before which each agent was observed after the segment; -1 before groups appear
     is_learned: bool[P], the policy that learns chose all actions of the segment; None: of every segment
     unlearned_returns: as episode_returns, of episodes whose last action another policy chose than the one that learns
     unlearned_lengths: as episode_lengths, of the same
@@ -323,6 +324,7 @@ class Trajectories:
     group_ended: Bool | None = None
     next_mate_counts: Int64 | None = None
     next_mate_observations: Observations | None = None
+    next_step_numbers: Int64 | None = None
     is_learned: Bool | None = None
     unlearned_returns: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
     unlearned_lengths: Int64 = field(default_factory=lambda: np.empty(0, np.int64))

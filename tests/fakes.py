@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from rl_tui.engine.learning.feature_layout import Features
-from rl_tui.engine.learning.group_mates import Mates
+from rl_tui.engine.learning.joint_steps import JointInputs
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.command_desk import CommandDesk
@@ -211,15 +211,17 @@ class MateCritic:
         """The array itself."""
         return array
 
-    def values(self, features: Features, sequences: Sequences | None, mates: Mates) -> tuple[Float32, Float32 | None]:
+    def values(
+        self, features: Features, sequences: Sequences | None, joint: JointInputs
+    ) -> tuple[Float32, Float32 | None]:
         """f32[B, 4]. It remembers nothing."""
-        (own,), (others,) = features, mates.features
+        (own,), (others,) = features, joint.others
         self.num_rows.append(len(own))
-        assert mates.counts.sum() == len(others)
-        of = np.arange(len(own)).repeat(mates.counts)
-        sums = [np.bincount(of, others[:, 0] ** power, len(own)) for power in (1, 2)]
+        numbers, agents = np.concatenate([own, others])[:, 0], joint.agents[joint.of_rows]
+        is_mate = (agents >= 0) & (agents != np.arange(len(own))[:, None])
+        sums = [np.where(is_mate, numbers[agents] ** power, 0).sum(1) for power in (0, 1, 2)]
         memories = None if sequences is None else np.zeros((len(sequences.lengths), self._memory_size), np.float32)
-        return np.stack([own[:, 0], mates.counts, *sums], 1).astype(np.float32), memories
+        return np.stack([own[:, 0], *sums], 1).astype(np.float32), memories
 
 
 class RandomPolicy:

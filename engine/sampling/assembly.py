@@ -386,7 +386,8 @@ class Assembly:
 
     def _add_mates(self, segments: Segments, group_ended: Bool, candidates: Sequence[Candidates]) -> None:
         counts, segments.mates = find_mates(segments.slots, self._groups(segments.slots), group_ended, candidates)
-        segments.fields |= {"group_ended": group_ended, "next_mate_counts": counts}
+        observed = np.full(len(counts), self._num_steps)
+        segments.fields |= {"group_ended": group_ended, "next_mate_counts": counts, "next_step_numbers": observed}
 
     def _slots_of(self, agent_ids: Int64) -> Int64:
         """The slots of these agents; an environment whose population is unchanged returns the same array of ids."""

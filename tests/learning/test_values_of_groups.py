@@ -9,7 +9,7 @@ import pytest
 
 from rl_tui.engine.config.network import MemorySettings
 from rl_tui.engine.learning.agent_state import AgentState
-from rl_tui.engine.learning.group_mates import Mates
+from rl_tui.engine.learning.joint_steps import JointExperience, NextJointSteps, find_joint_steps
 from rl_tui.engine.learning.value_estimates import ValueEstimator
 from rl_tui.engine.specs import Ending, Trajectories
 from tests.fakes import MateCritic
@@ -34,6 +34,11 @@ def block_of_groups() -> Trajectories:
     )
 
 
+def joint_experience(block: Trajectories) -> JointExperience:
+    """Of a block, without actions."""
+    return JointExperience(find_joint_steps(block), block.observations, np.zeros((block.num_rows, 0), np.float32))
+
+
 def valued(own: float, mates: list[float]) -> list[float]:
     """What MateCritic says of an agent that sees `own`."""
     return [own, len(mates), sum(mates), sum(mate**2 for mate in mates)]
@@ -47,9 +52,11 @@ def test_each_row_is_valued_with_its_mates(memory: MemorySettings | None, is_sha
     numbers = np.arange(1, counts.sum() + 1)
     following = random.integers(0, 99, (block.num_segments, 1)).astype(np.float32)
     estimate = ValueEstimator(critic, memory, rows_per_call, is_shared)
-    next_mates = Mates((numbers[:, None].astype(np.float32),), counts)
+    joint = joint_experience(block)
+    is_present = random.random(block.num_segments) < 0.5
+    next_joint = NextJointSteps((numbers[:, None].astype(np.float32),), counts, is_present)
     agents = AgentState.empty(MEMORY.memory_size if memory else 0, np.float32)
-    found = estimate(block.observations, (following,), block, agents, next_mates)
+    found = estimate(block.observations, (following,), block, agents, joint, next_joint)
 
     agent, group, step = block.agent_ids.repeat(block.lengths), block.group_ids, block.step_numbers
     assert group is not None
@@ -73,6 +80,9 @@ def test_without_groups_nothing_is_seen_of_mates() -> None:
     block = replace(block_of_groups(), group_ids=None)
     estimate = ValueEstimator(MateCritic(), None, 1000, is_shared=False)
     following = np.ones((block.num_segments, 1), np.float32)
-    found = estimate(block.observations, (following,), block, AgentState.empty(0, np.float32))
+    alone = np.zeros(block.num_segments, np.int64)
+    next_joint = NextJointSteps((following[:0],), alone, alone == 0)
+    agents = AgentState.empty(0, np.float32)
+    found = estimate(block.observations, (following,), block, agents, joint_experience(block), next_joint)
     assert not found.values[:, 1:].any()
     np.testing.assert_array_equal(found.next_values, [valued(1.0, [])] * block.num_segments)

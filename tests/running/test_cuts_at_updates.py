@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,12 +9,12 @@ import numpy as np
 import pytest
 
 from rl_tui.engine.experience import join_trajectories
-from rl_tui.engine.learning.group_mates import find_group_mates
+from rl_tui.engine.learning.joint_steps import find_joint_steps
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.trainer import Metrics, Samples
 from rl_tui.engine.specs import Trajectories
 from tests.running.runs import behavior, configuration, run_to_end
-from tests.sampling.skirmish import NO_GROUP, replay
+from tests.sampling.skirmish import replay
 
 INSTANCES = 3
 WORLD = {"end": 400, "late": 1000, "can_vanish": False}
@@ -59,17 +58,24 @@ def test_every_mate_of_an_update_is_in_it_where_the_trainer_asks_for_that(
     assert len(whole) > 6
     sizes = [sum(block.num_rows for block in blocks) for blocks in whole]
     assert min(sizes) >= 512
-    missing = [num_missing(join_trajectories(blocks)) for blocks in whole]
+    rollouts = [join_trajectories(blocks) for blocks in whole]
+    missing = [num_missing(rollout, rollouts[:index]) for index, rollout in enumerate(rollouts)]
     assert any(missing) != cuts, missing
 
 
-def num_missing(rollout: Trajectories) -> int:
-    """Mates that acted with a row and are not in the rollout."""
-    squads: dict[tuple[int, int, int], set[int]] = defaultdict(set)  # by instance, group and step
-    for act in replay(1 + INSTANCES, **WORLD).credited:  # the run's seed is 1
-        squads[act.instance, act.group, act.step].add(act.agent)
-    mates, count = find_group_mates(rollout), 0
-    for row, (instance, agent, step, group) in enumerate(rollout.observations[0].astype(np.int64).tolist()):
-        expected = squads[instance, group, step] - {agent} if group != NO_GROUP else set()
-        count += len(expected) - len(mates.of(row))
+def num_missing(rollout: Trajectories, earlier: list[Trajectories]) -> int:
+    """Mates that acted when a row did, and are neither in the rollout nor in an earlier one."""
+    squads = replay(1 + INSTANCES, **WORLD).squads  # the run's seed is 1
+    before = {(instance, agent, step) for each in earlier for instance, agent, step, _ in places(each)}
+    found, count = find_joint_steps(rollout), 0
+    for row, (instance, agent, step, group) in enumerate(places(rollout)):
+        expected = squads.get((instance, group, step), set()) - {(agent, step)}
+        expected -= {mate for mate in expected if (instance, *mate) in before}
+        count += len(expected) - len(found.mates(row))
     return count
+
+
+def places(rollout: Trajectories) -> list[list[int]]:
+    """Instance, agent, step and group of each row."""
+    found: list[list[int]] = rollout.observations[0].astype(np.int64).tolist()
+    return found

@@ -5,6 +5,7 @@ Named by tests as `tests.sampling.skirmish:Skirmish`. Pools reset instance i wit
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -55,11 +56,23 @@ class Act:
 
 @dataclass
 class Log:
-    """What happened in a world. credited: actions whose rewards were paid. lost: those of agents that vanished during
-    that episode, some of which no block has."""
+    """What happened in a world. credited: actions whose rewards were paid. observed: the steps in which they were, and
+    the agents seen again. lost: those of agents that vanished during that episode, some of which no block has."""
 
     credited: list[Act] = field(default_factory=list)
+    observed: list[int] = field(default_factory=list)
     lost: set[Act] = field(default_factory=set)
+
+    @property
+    def squads(self) -> dict[tuple[int, int, int], set[tuple[int, int]]]:
+        """By instance, group and step, which agents are in the middle of which action, each by the step it was chosen
+        in."""
+        found: dict[tuple[int, int, int], set[tuple[int, int]]] = defaultdict(set)
+        for act, observed in zip(self.credited, self.observed, strict=True):
+            if act.group != NO_GROUP:
+                for step in range(act.step, observed):
+                    found[act.instance, act.group, step].add((act.agent, act.step))
+        return found
 
 
 class Skirmish:
@@ -173,6 +186,7 @@ class Skirmish:
             return None
         act = Act(behavior, self._instance, agent.id, agent.acted_at, agent.group, agent.team)
         self.log.credited.append(act)
+        self.log.observed.append(self._step)
         if agent.vanishes:
             self.log.lost.add(act)
         return act
@@ -187,5 +201,6 @@ def replay(num_instances: int, **settings: int) -> Log:
         for _ in range(settings.get("end", 520)):
             world.step({})
         total.credited += world.log.credited
+        total.observed += world.log.observed
         total.lost |= world.log.lost
     return total

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from rl_tui.engine.experience import join_trajectories
-from rl_tui.engine.learning.group_mates import find_group_mates
+from rl_tui.engine.learning.joint_steps import find_joint_steps
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
@@ -20,7 +20,7 @@ from tests.deadline import DEADLINE_SECONDS
 from tests.fakes import RandomPolicy
 from tests.learning.rollouts import SPEC, acted
 from tests.sampling.collecting.rounds import Needs, Rounds, started
-from tests.sampling.skirmish import NO_GROUP, SOLDIER, STEPS, Act, replay
+from tests.sampling.skirmish import SOLDIER, STEPS, Act, replay
 
 INSTANCES = 2
 
@@ -106,8 +106,9 @@ def collect(
     return rows
 
 
-def test_the_mates_of_every_row_are_those_that_acted_with_it() -> None:
-    """Squads gain members late, lose them early and end; here no agent vanishes, so that every mate is found."""
+def test_the_mates_of_every_row_are_those_that_act_at_that_moment() -> None:
+    """Squads gain members late, lose them early and end; here no agent vanishes, so that every mate is found,
+    also one that has acted before and acts less often."""
     settings = {"end": 150, "can_vanish": False}
     happened = replay(INSTANCES, **settings)
     source = EnvironmentSource("tests.sampling.skirmish:Skirmish", "Soldier", dict(settings))
@@ -116,25 +117,20 @@ def test_the_mates_of_every_row_are_those_that_acted_with_it() -> None:
     blocks: list[Trajectories] = []
     acts = collect(pool, set(happened.credited), blocks)
     rollout = join_trajectories(blocks)
-    squads: dict[tuple[int, int, int], set[int]] = defaultdict(set)  # by instance, group and step
-    for act in happened.credited:
-        squads[act.instance, act.group, act.step].add(act.agent)
-    mates = find_group_mates(rollout)
-    assert mates.starts[-1] == len(mates.rows) > 1000
+    squads = happened.squads
+    joint = find_joint_steps(rollout)
+    assert joint.starts[-1] == len(joint.agents) > 1000
     for row, act in enumerate(acts):
-        expected = set() if act.group == NO_GROUP else squads[act.instance, act.group, act.step] - {act.agent}
-        seen = rollout.observations[0][mates.of(row)]
-        assert {tuple(place) for place in seen.tolist()} == {
-            (act.instance, agent, act.step, act.group) for agent in expected
-        }
-        assert len(seen) == len(expected)
-    assert len({len(mates.of(row)) for row in range(rollout.num_rows)}) >= 5
+        expected = squads.get((act.instance, act.group, act.step), set()) - {(act.agent, act.step)}
+        seen = rollout.observations[0][joint.mates(row)].tolist()
+        assert sorted(map(tuple, seen)) == sorted((act.instance, *mate, act.group) for mate in expected)
+    assert len({len(joint.mates(row)) for row in range(rollout.num_rows)}) >= 5
 
 
 def test_without_groups_no_row_has_mates() -> None:
     random = np.random.default_rng(0)
-    mates = find_group_mates(acted(RandomPolicy(SPEC.actions), random, [3, 2]))
-    assert [len(mates.of(row)) for row in range(5)] == [0] * 5
+    joint = find_joint_steps(acted(RandomPolicy(SPEC.actions), random, [3, 2]))
+    assert [len(joint.mates(row)) for row in range(5)] == [0] * 5
 
 
 def acts_of(behavior: str, block: Trajectories) -> list[Act]:

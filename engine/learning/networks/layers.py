@@ -62,15 +62,16 @@ class Layers(nn.Module):
         activation: Activation,
         ends_linear: bool = False,
         twins: int | None = None,
+        gain: float = 1.0,
     ):
-        """widths: inputs of the first layer, then the outputs of each."""
+        """widths: inputs of the first layer, then the outputs of each. gain: of the initial weights."""
         super().__init__()
         self.activation: Activation = activation
         self.ends_linear = ends_linear
         self.weights = nn.ParameterList()
         self.biases = nn.ParameterList()
         for inputs, outputs in pairwise(widths):
-            each = [weight(random, outputs, inputs) for _ in range(twins or 1)]
+            each = [weight(random, outputs, inputs, gain=gain) for _ in range(twins or 1)]
             self.weights.append(nn.Parameter(each[0] if twins is None else torch.stack(each)))
             self.biases.append(nn.Parameter(torch.zeros(outputs if twins is None else (twins, outputs))))
         pairs = zip(self.weights, self.biases, strict=True)

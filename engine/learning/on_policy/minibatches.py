@@ -22,31 +22,48 @@ class Part:
 
 
 def split_rows(
-    num_rows: int, parts: int, random: np.random.Generator | None, sequences: Sequences | None = None
+    num_rows: int,
+    parts: int,
+    random: np.random.Generator | None,
+    sequences: Sequences | None = None,
+    joint: Int64 | None = None,
 ) -> list[Part]:
     """One pass: so many nearly equal parts that hold every row once, in the order `random` gives; None keeps it.
 
-    With sequences, which must cover the rows in their order, parts are made of whole sequences. Parts may be empty, if
-    there are more of them than rows or sequences.
+    With sequences, which must cover the rows in their order, parts are made of whole sequences; else with joint
+    steps, i64[N] of each row, of whole ones. Parts may be empty, if there are more of them than rows, sequences or
+    joint steps.
     """
-    count = num_rows if sequences is None else len(sequences.lengths)
-    order: Int64 = np.arange(count) if random is None else random.permutation(count)
-    if sequences is None:
-        ends = itertools.pairwise(num_rows * part // parts for part in range(parts + 1))
-        return [Part(order[begin:end], None) for begin, end in ends]
-    lengths = sequences.lengths
-    starts = np.cumsum(lengths) - lengths
-    found = []
-    for begin, end in itertools.pairwise(_split_points(lengths[order], parts)):
-        own = order[begin:end]
-        memories = RowSelection(own)(sequences.memories)
-        found.append(Part(sequence_rows(starts[own], lengths[own]), Sequences(lengths[own], memories)))
-    return found
+    if sequences is not None:
+        units = _units(sequences.lengths, parts, random)
+        lengths, starts = sequences.lengths, np.cumsum(sequences.lengths) - sequences.lengths
+        return [
+            Part(
+                sequence_rows(starts[own], lengths[own]),
+                Sequences(lengths[own], RowSelection(own)(sequences.memories)),
+            )
+            for own in units
+        ]
+    if joint is not None:
+        sizes, by_step = np.bincount(joint), joint.argsort(kind="stable")
+        sizes = sizes[sizes > 0]
+        starts = np.cumsum(sizes) - sizes
+        units = _units(sizes, parts, random)
+        return [Part(by_step[sequence_rows(starts[own], sizes[own])], None) for own in units]
+    order: Int64 = np.arange(num_rows) if random is None else random.permutation(num_rows)
+    ends = itertools.pairwise(num_rows * part // parts for part in range(parts + 1))
+    return [Part(order[begin:end], None) for begin, end in ends]
 
 
 def num_parts(num_rows: float, batch_size: int) -> int:
     """Into how many mini-batches of about `batch_size` rows this many are split."""
     return max(1, round(num_rows / batch_size))
+
+
+def _units(sizes: Int64, parts: int, random: np.random.Generator | None) -> list[Int64]:
+    """Which units of so many rows are in each part."""
+    order: Int64 = np.arange(len(sizes)) if random is None else random.permutation(len(sizes))
+    return [order[begin:end] for begin, end in itertools.pairwise(_split_points(sizes[order], parts))]
 
 
 def _split_points(lengths: Int64, parts: int) -> list[int]:

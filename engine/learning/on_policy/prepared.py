@@ -10,6 +10,7 @@ import torch
 
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import Features
+from rl_tui.engine.learning.joint_steps import JointExperience, JointInputs
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.on_policy.minibatches import Part
 from rl_tui.engine.learning.on_policy.rollout import Rollout, RolloutMinibatch
@@ -31,6 +32,8 @@ class Minibatch:
     log_probs: f32[B, W], of the policy that acted
     advantage: f32[B]
     returns, values: f32[B, R], what the critic learns, and what it estimated before the update
+
+    joint: the joint steps of these rows, for a critic that sees mates.
     """
 
     rollout: Rollout
@@ -38,6 +41,7 @@ class Minibatch:
     features: Features
     columns: Columns
     sequences: Sequences | None
+    joint: JointInputs | None = None
 
     def __getitem__(self, name: str) -> Array:
         """A column."""
@@ -63,7 +67,7 @@ class Minibatch:
 class PreparedRollout:
     """A rollout on the networks' device, to be split into mini-batches. sequences: with which memories it is read,
     None without memory. mean_values: f32[R], of the estimates. agents: the critic's memories of unfinished episodes
-    afterwards."""
+    afterwards. joint: the joint steps of all rows, for a critic that sees mates."""
 
     rollout: Rollout
     features: Features
@@ -71,6 +75,7 @@ class PreparedRollout:
     sequences: Sequences | None
     mean_values: Float32
     agents: AgentState
+    joint: JointExperience | None = None
 
     @property
     def num_rows(self) -> int:
@@ -82,4 +87,5 @@ class PreparedRollout:
         select = RowSelection(part.rows)
         features = tuple([select(column) for column in self.features])
         columns = {name: select(column) for name, column in self.columns.items()}
-        return Minibatch(self.rollout, part.rows, features, columns, part.sequences)
+        joint = None if self.joint is None else self.joint.select(part.rows)
+        return Minibatch(self.rollout, part.rows, features, columns, part.sequences, joint)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from rl_tui.engine.experience import join_trajectories, joined
+from rl_tui.engine.learning.joint_steps import JointSteps, find_joint_steps
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import Float32, Int64, Trajectories
 
@@ -35,12 +37,17 @@ class RolloutMinibatch(Transitions):
     values: Array
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # a cached property needs a dictionary
 class Rollout:
     """The experience of one on-policy update, and its rewards f32[N, R], one column per stream."""
 
     experience: Trajectories
     rewards: Float32
+
+    @cached_property
+    def joint_steps(self) -> JointSteps:
+        """Those of all rows."""
+        return find_joint_steps(self.experience)
 
     @staticmethod
     def of(blocks: Sequence[tuple[Trajectories, Float32]]) -> Rollout:

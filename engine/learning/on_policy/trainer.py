@@ -21,7 +21,9 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.agent_state import AgentState
-from rl_tui.engine.learning.group_mates import Mates
+from rl_tui.engine.learning.distributions import one_hot
+from rl_tui.engine.learning.feature_layout import Features
+from rl_tui.engine.learning.joint_steps import JointExperience, NextJointSteps, goes_on_without
 from rl_tui.engine.learning.large_observations import largest_observation
 from rl_tui.engine.learning.loss_inputs import CustomLoss
 from rl_tui.engine.learning.networks.flat import FlatPart, views
@@ -77,8 +79,10 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         self._differ_by_rank(seed)
         self._step = GradientStep(self._network, hyper.adam_epsilon, hyper.max_grad_norm)
         rows_per_call = max(hyper.batch_size, ROWS_OF_VECTORS if self._layout.has_only_vectors else 1)
-        self._estimator = ValueEstimator(self._critic, memory, rows_per_call, self._has_shared_critic)
-        self._agents = AgentState.empty(memory.memory_size if memory else 0, np.float32)
+        self._estimator = ValueEstimator(
+            self._critic, memory, rows_per_call, self._has_shared_critic, self._num_critic_memories
+        )
+        self._agents = AgentState.empty(self._estimator.memory_size, np.float32)
         if (cloning := config.behavioral_cloning) is not None:
             network = self._network
             of_actor = FlatPart.of(network.parameters, network.gradient, network.shapes, "actor.")
@@ -114,10 +118,26 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         """Coefficients by tag."""
         return {}
 
+    def _begin_update(self, rollout: Rollout) -> None:
+        """What the trainer keeps of these rows, before anything is estimated with them."""
+
+    def _mean_estimates(self, means: list[float]) -> Metrics:
+        """The means of the critic's estimates, by tag."""
+        return self._streams.named(means, "Value Estimate")
+
+    def _outputs(self, minibatch: Minibatch) -> Outputs:
+        """What the networks return for these rows."""
+        return self._network.forward(minibatch.features, minibatch.sequences)
+
     @property
     def _has_shared_critic(self) -> bool:
         """Whether the critic is a head on the actor's body."""
         return False
+
+    @property
+    def _num_critic_memories(self) -> int:
+        """How many memories of an agent the critic keeps, each as large as the actor's."""
+        return 1
 
     def _make_network(self, device: torch.device) -> ActorCritic:
         """Actor and critic, whose first weights are drawn from `_random`."""
@@ -187,7 +207,9 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
             learning_rate = scheduled_learning_rate(self._hyper, step, self._config.max_steps)
             coefficients = self._coefficients(step)
             returns = self._include_waiting(self._include)
-            prepared = self._prepare(self._rollout.drain(), self._sync)
+            rollout = self._rollout.drain()
+            self._begin_update(rollout)
+            prepared = self._prepare(rollout, self._sync)
             by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
             terms = means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
             self._require_finite(terms, prepared, step)
@@ -199,7 +221,7 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         return self._metrics(terms, self._terms(coefficients)) | {
             "Policy/Learning Rate": learning_rate,
             **self._reported(coefficients),
-            **self._streams.named(prepared.mean_values.tolist(), "Value Estimate"),
+            **self._mean_estimates(prepared.mean_values.tolist()),
             **cloning,
             **reported,
             **returns,
@@ -237,10 +259,10 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         with np.errstate(over="ignore", invalid="ignore"):
             prepared = self._prepare(Rollout.of([(block, self._streams.peek(block))]), ONE_RANK)
             parts = num_parts(prepared.num_rows, self._hyper.batch_size)
-            for part in split_rows(prepared.num_rows, parts, None, prepared.sequences):
+            for part in self._split(prepared, parts, None):
                 if len(part.rows):
                     minibatch = self._normalized(prepared.minibatch(part), ONE_RANK)
-                    outputs = self._network.forward(minibatch.features, minibatch.sequences)
+                    outputs = self._outputs(minibatch)
                     loss = self._loss(outputs, minibatch, coefficients)
                     if added:
                         loss, values = added_terms.with_added(loss, outputs, minibatch, added)
@@ -252,18 +274,31 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         """Prepare a rollout with estimates of the current networks. sync: with which ranks means are taken."""
         block = rollout.experience
         features = self._features(block.observations)
-        following, next_mates = self._features(block.next_observations), self._next_mates(block)
-        estimates = self._estimator(features, following, block, self._agents, next_mates)
+        following = self._features(block.next_observations)
+        joint, next_joint = self._joint_steps(rollout, features), self._next_joint_steps(block, following)
+        estimates = self._estimator(features, following, block, self._agents, joint, next_joint)
         columns = {name: self._place(of) for name, of in self._columns(rollout, estimates, sync).items()}
         mean_values = sync.mean(estimates.values)
-        return PreparedRollout(rollout, features, columns, estimates.sequences, mean_values, estimates.agents)
+        return PreparedRollout(rollout, features, columns, estimates.sequences, mean_values, estimates.agents, joint)
 
-    def _next_mates(self, block: Trajectories) -> Mates | None:
-        """The mates after each segment, for a critic that sees them; None where there are no groups."""
-        observations, counts = block.next_mate_observations, block.next_mate_counts
-        if not self._estimator.sees_mates or observations is None or counts is None:
+    def _joint_steps(self, rollout: Rollout, features: Features) -> JointExperience | None:
+        """Those of these rows, for a critic that sees mates."""
+        if not self._estimator.sees_mates:
             return None
-        return Mates(self._features(observations), counts)
+        block = rollout.experience
+        chosen = one_hot(block.discrete_actions, self._spec.actions.branches)
+        actions = np.concatenate([block.continuous_actions, chosen], axis=1)
+        return JointExperience(rollout.joint_steps, features, self._place(actions))
+
+    def _next_joint_steps(self, block: Trajectories, following: Features) -> NextJointSteps | None:
+        """Those after the segments, for a critic that sees mates. following: of the segments' own agents."""
+        if not self._estimator.sees_mates:
+            return None
+        observations, counts = block.next_mate_observations, block.next_mate_counts
+        if observations is None or counts is None:
+            no_mates = np.zeros(block.num_segments, np.int64)
+            return NextJointSteps(tuple(column[:0] for column in following), no_mates, no_mates == 0)
+        return NextJointSteps(self._features(observations), counts, ~goes_on_without(block))
 
     def _learn(
         self,
@@ -302,9 +337,14 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
 
         All ranks so have the same number of mini-batches, planned before the first one.
         """
-        plan = split_rows(prepared.num_rows, parts, self._random, prepared.sequences)
+        plan = self._split(prepared, parts, self._random)
         of_ranks = self._sync.gather(np.array([len(part.rows) for part in plan], np.float64)).T.tolist()
         return [(part, all(rows)) for part, rows in zip(plan, of_ranks, strict=True) if any(rows)]
+
+    def _split(self, prepared: PreparedRollout, parts: int, random: np.random.Generator | None) -> list[Part]:
+        """One pass; see `split_rows`. Joint steps stay whole, since their agents share most of the computation."""
+        joint = None if prepared.joint is None else prepared.joint.steps.of_rows
+        return split_rows(prepared.num_rows, parts, random, prepared.sequences, joint)
 
     def _take_step(
         self, prepared: PreparedRollout, part: Part, is_shared: bool, learning_rate: float, coefficients: C
@@ -328,7 +368,7 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
 
     def _backward(self, minibatch: Minibatch, coefficients: C, added: Sequence[AddedTerm]) -> Terms:
         """The terms of these rows, with the gradient of their loss in the network's."""
-        outputs = self._network.forward(minibatch.features, minibatch.sequences)
+        outputs = self._outputs(minibatch)
         loss = self._loss(outputs, minibatch, coefficients)
         if not added:
             self._network.backward(loss.gradients)

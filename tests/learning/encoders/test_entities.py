@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from rl_tui.engine.learning.encoders.entities import Attention, EntityEncoder
+from rl_tui.engine.learning.encoders.entities import EntityEncoder
+from rl_tui.engine.learning.networks.attention import Attention
 from rl_tui.engine.specs import ObservationSpec
 
 SETS = (ObservationSpec("enemies", (5, 3)), ObservationSpec("walls", (4, 2)))

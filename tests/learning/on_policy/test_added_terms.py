@@ -174,14 +174,17 @@ def test_a_critic_of_a_trainer_is_shown_mates_as_the_networks_are_shown_observat
     which = np.arange(block.num_segments).repeat(counts)
     seen = tuple(column[which] for column in block.next_observations)
     grouped = replace(block, next_mate_counts=counts, next_mate_observations=seen)
-    mates = trainer._next_mates(grouped)
-    assert mates is not None
-    np.testing.assert_array_equal(mates.counts, counts)
-    for ours, own in zip(mates.features, trainer._features(block.next_observations), strict=True):
+    following = trainer._features(block.next_observations)
+    joint = trainer._next_joint_steps(grouped, following)
+    assert joint is not None
+    np.testing.assert_array_equal(joint.counts, counts)
+    for ours, own in zip(joint.features, following, strict=True):
         np.testing.assert_array_equal(ours, own[which])
         assert not np.array_equal(ours, np.concatenate(seen, 1))
-    assert trainer._next_mates(block) is None
-    assert made(PenalizedTrainer)._next_mates(grouped) is None
+    alone = trainer._next_joint_steps(block, following)
+    assert alone is not None
+    assert not alone.counts.any()
+    assert made(PenalizedTrainer)._next_joint_steps(grouped, following) is None
 
 
 def test_settings_that_lack_what_the_update_reads_are_refused_where_they_are_declared() -> None:
