@@ -26,6 +26,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "ppo": "rl_tui.engine.learning.ppo.settings:PPOSettings",
         "sac": "rl_tui.engine.learning.sac.settings:SACSettings",
         "poca": "rl_tui.engine.learning.poca.settings:POCASettings",
+        "mappo": "rl_tui.engine.learning.mappo.settings:MAPPOSettings",
         "bc": "rl_tui.engine.learning.bc.settings:BCSettings",
     },
     "reward_signals": {

@@ -352,9 +352,9 @@ def test_dry_run_of_what_would_be_refused_prints_the_configuration_too(tmp_path:
 
 def test_run_of_something_not_built_yet_exits_2_and_names_it(tmp_path: Path, capsys) -> None:
     path = tmp_path / "run.yaml"
-    path.write_text("behaviors:\n  Walker:\n    trainer_type: poca\nenv_settings:\n  env: gymnasium:Pendulum-v1\n")
+    path.write_text("behaviors:\n  Walker:\n    init_path: old.pt\nenv_settings:\n  env: gymnasium:Pendulum-v1\n")
     assert main([str(path), "--no-ui"]) == 2
-    assert capsys.readouterr().err.startswith(f"{path}:3:19: behaviors.Walker.trainer_type: ")
+    assert capsys.readouterr().err.startswith(f"{path}:3:16: behaviors.Walker.init_path: ")
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ REFUSED = {
         "evaluate walk": "walk",
     },
     "Trainings that cannot start": {
-        "config.yaml --set behaviors.CartPole.trainer_type=poca": "--set behaviors.CartPole.trainer_type",
+        "config.yaml --set behaviors.CartPole.init_path=old.pt": "--set behaviors.CartPole.init_path",
         "config.yaml --env pettingzoo:classic/chess_v9": "pettingzoo:classic/chess_v9",
         "config.yaml --env 3DBall": "3DBall",
         "config.yaml --env unity:editor --num-envs 2": "--num-envs",

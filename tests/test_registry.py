@@ -66,7 +66,7 @@ def test_names_are_those_built_in_then_those_installed(packages: Packages) -> No
     assert registry.package_of("trainers", "own") == "own_trainer 1.0"
     assert registry.package_of("trainers", "ppo") == ""
     with pytest.raises(
-        NotSupportedError, match=r"^trainers: owl is not supported yet; there are ppo, sac, poca, bc, own$"
+        NotSupportedError, match=r"^trainers: owl is not supported yet; there are ppo, sac, poca, mappo, bc, own$"
     ):
         registry.settings_class("trainers", "owl")
 
@@ -109,7 +109,7 @@ def test_installed_one_is_listed_with_its_package(packages: Packages, capsys: py
     code, out, err = outputs(["plugins"], capsys)
     assert (code, err) == (0, "")
     assert "\n  own              own_trainer 1.0  A trainer of one's own (Doe et al. 2020).\n" in out
-    assert "\n  poca             built in         Not supported yet. " in out
+    assert "\n  poca             built in         Hyperparameters of posthumous " in out
     for heading in ("trainers", "reward signals", "encoders of images", "environments", "writers of statistics"):
         assert f"\n{heading} (" in f"\n{out}"
 
@@ -178,7 +178,7 @@ def test_one_that_cannot_be_used_is_refused_where_it_is_named_and_harms_nothing_
     assert (plugin["state"], plugin["problem"].startswith(reason)) == ("unusable", True)
     assert f"own_trainer 1.0  Cannot be used: {reason}" in outputs(["plugins"], capsys)[1]
     path.write_text(FILE % "nothing")
-    text = 'must be ppo, sac or bc, got "nothing". `rl-tui plugins` lists what is installed'
+    text = 'must be ppo, sac, poca, mappo or bc, got "nothing". `rl-tui plugins` lists what is installed'
     assert text in outputs([str(path), "--dry-run"], capsys)[2]
     path.write_text(FILE % "ppo")
     assert outputs([str(path), "--dry-run"], capsys)[::2] == (0, "")
@@ -274,7 +274,7 @@ TABBED = CODE.replace("    learning_rate:", "    mark: Literal[',', 'tab', ';'] 
 @pytest.mark.parametrize(
     ("written", "text"),
     [
-        ("a2c", f'trainer_type: must be ppo, sac, bc or own, got "a2c". Did you mean sac? {INSTALLED}'),
+        ("a2c", f'trainer_type: must be ppo, sac, poca, mappo, bc or own, got "a2c". Did you mean sac? {INSTALLED}'),
         (
             "ppo\n    reward_signals: {surprise: {}}",
             f"reward_signals.surprise: unknown key. Must be one of: curiosity, extrinsic, gail or rnd. {INSTALLED}",

@@ -32,6 +32,7 @@ class Hyperparameters(ChangeableSettings):
 
     squashes_actions: ClassVar[bool] = False  # the policy bounds continuous actions by a tanh
     learns_from_rewards: ClassVar[bool] = True
+    values_groups: ClassVar[bool] = False  # its critic sees all agents of a group
 
     # For warnings, by their kind (engine/session/health/monitor.py lists the common ones).
     health_rules: ClassVar[Mapping[str, str]] = {}  # rules of its own as "module:Class"; "": a common one is left out
@@ -114,6 +115,11 @@ class Hyperparameters(ChangeableSettings):
 def trainer_names() -> list[str]:
     """What `trainer_type` may be in a run."""
     return supported_names(KIND, Hyperparameters)
+
+
+def trainers_that_value_groups() -> list[str]:
+    """Those whose critics see all agents of a group."""
+    return [name for name, settings in settings_of_plugins(KIND, Hyperparameters).items() if settings.values_groups]
 
 
 def is_trainer(name: object) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import STEPS_PER_SECOND
 from rl_tui.engine.config.types import OFF
+from rl_tui.engine.running.group_notes import GroupNotes
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.reported_statistics import ReportedStatistics
@@ -69,7 +70,7 @@ class SummaryReporter:
     def __init__(self, settings: LearnerSettings, bus: EventBus):
         self._settings = settings
         self._reported = ReportedStatistics(settings.behavior, settings.metrics, bus)
-        self._has_group_rewards = False  # in some block
+        self._groups = GroupNotes(settings.behavior, settings.config, bus)
         self._bus = bus
         self._lessons_version = settings.lessons.version if settings.lessons is not None else 0
         self._throughput = Throughput(settings.clock)
@@ -102,10 +103,7 @@ class SummaryReporter:
     def add_block(self, block: Trajectories, learned: Trajectories | None) -> None:
         """Count the episodes in a block of experience, and what its environment reported. learned: its
         `learned_part`."""
-        if block.group_rewards is not None and not self._has_group_rewards:
-            self._has_group_rewards = True
-            text = "the rewards of its groups are added to those of their agents"
-            self._bus.log("info", self._settings.behavior, text)
+        self._groups.see(block)
         self.add_episodes(block.episode_returns, block.episode_lengths)
         if self._settings.config.summary_freq != OFF:  # else nothing would ever flush them
             if learned is not None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+ZERO = 1e-12  # a gradient that is rounding alone is smaller, such as that of a bias that a softmax cancels
+
 
 def fault_of(python: Path, module: str) -> str:
     """What is wrong with an interpreter that must have a module; "" where it can import it."""
@@ -35,12 +37,12 @@ def gradient_difference(
     names: Mapping[str, Sequence[tuple[str, slice]]],
     peer: Mapping[str, Any],
 ) -> float:
-    """The largest difference of two gradients, relative to the largest number of its array. names: the peer's by ours,
-    with the rows that each has."""
+    """The largest difference of two gradients, relative to the largest number of its array, and not to less than ZERO.
+    names: the peer's by ours, with the rows that each has."""
     worst = 0.0
     for name, parts in names.items():
         for theirs, rows in parts:
             expected = np.array(peer[theirs])
             found = own[name][rows].reshape(expected.shape)
-            worst = max(worst, float(np.abs(found - expected).max() / np.abs(expected).max()))
+            worst = max(worst, float(np.abs(found - expected).max() / max(np.abs(expected).max(), ZERO)))
     return worst

@@ -546,7 +546,6 @@ behaviors:
 env_settings: {env: 'gymnasium:CartPole-v1'}
 """,
             [
-                "3:19: behaviors.A.trainer_type",
                 "7:16: behaviors.A.init_path",
             ],
         ),
@@ -577,7 +576,7 @@ env_settings:
 """,
             ["3:12: env_settings.env.A"],
         ),
-        Case("behaviors: {A: {}}", ["--set behaviors.A.trainer_type"], {"behaviors.A.trainer_type": "poca"}),
+        Case("behaviors: {A: {}}", ["--set behaviors.A.init_path"], {"behaviors.A.init_path": "old.pt"}),
         Case("debug: false", ["1:1: behaviors"]),
         Case(
             "default_settings: {trainer_type: ppo}\n", ["1:1: behaviors"], {"env_settings.env": "gymnasium:CartPole-v1"}

@@ -1,4 +1,4 @@
-"""Every trainer file of ML-Agents, with a player of its example's shapes: it trains, or is refused by name."""
+"""Every trainer file of ML-Agents, with a player of its example's shapes: it trains, and is exported."""
 
 from __future__ import annotations
 
@@ -23,19 +23,15 @@ BEHAVIORS = {
     "Sorter_curriculum": ["Sorter"],
     "WallJump": ["BigWallJump", "SmallWallJump"],
 }
-UNSUPPORTED = {
-    "poca/PushBlockCollab": ["trainer poca"],
-    "poca/SoccerTwos": ["trainer poca"],
-}
 QUICK = ("imitation/PushBlock", "poca/SoccerTwos", "sac/3DBall")  # the others: `make faults`
 
 
 def files() -> Iterator[Any]:
-    """Each file, and what of it is not supported yet."""
+    """Each file."""
     for path in sorted(FOLDER.rglob("*.yaml")):
         name = path.relative_to(FOLDER).with_suffix("").as_posix()
         marks = () if name in QUICK else pytest.mark.faults
-        yield pytest.param(path, UNSUPPORTED.get(name, []), id=name, marks=marks)
+        yield pytest.param(path, id=name, marks=marks)
 
 
 def record_demonstrations(folder: Path, behavior: str, demo_path: str) -> None:
@@ -51,10 +47,8 @@ def record_demonstrations(folder: Path, behavior: str, demo_path: str) -> None:
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="MLAGENTS_DATA names no folder of ML-Agents' files")
-@pytest.mark.parametrize(("path", "unsupported"), [*files()])
-def test_file_of_mlagents_trains_in_a_player_or_is_refused_before_one_is_started(
-    path: Path, unsupported: list[str], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("path", [*files()])
+def test_file_of_mlagents_trains_in_a_player(path: Path, tmp_path: Path) -> None:
     behaviors = BEHAVIORS.get(path.stem, [path.stem])
     make_player(tmp_path, "--task", "crowd", "--spec", official_spec(behaviors))
     if shown := re.findall(r"demo_path: (\S+)", path.read_text()):
@@ -62,11 +56,7 @@ def test_file_of_mlagents_trains_in_a_player_or_is_refused_before_one_is_started
     steps = [word for name in behaviors for word in ("--set", f"behaviors.{name}.max_steps={STEPS}")]
     words = ["--no-ui", "--run-id", "r", "--env=./player", *steps, "--env-args", "-logFile", "player.log"]
     exit_code, stdout, stderr = run(str(path), *words, folder=tmp_path)
-    assert exit_code == (2 if unsupported else 0), stdout + stderr
-    assert (tmp_path / "player.log").exists() != bool(unsupported)
-    if unsupported:
-        assert re.findall(r": ([^:]+) (?:is|are) not supported yet$", stderr, re.MULTILINE) == unsupported
-        return
+    assert exit_code == 0, stdout + stderr
     events = events_of(tmp_path / "results/r")
     reached = {event.behavior: event.step for event in events if isinstance(event, CheckpointSaved)}
     assert {name: step >= STEPS for name, step in reached.items()} == dict.fromkeys(behaviors, True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
@@ -55,6 +56,11 @@ class RewardSignal:
         `block.rewards` are each agent's own, `block.group_rewards` those of its group, or None where there are none.
         """
         return self.evaluate_transitions(Transitions.of(block))
+
+    def evaluate_mates(self, rewards: Float32) -> Float32:
+        """f32[N]: what this stream pays for the rewards f32[N] that an agent's mates earned themselves, where a trainer
+        credits agents with those. By default nothing. Changes nothing."""
+        return np.zeros_like(rewards)
 
     def evaluate_transitions(self, transitions: Transitions) -> Float32:
         """f32[B]: the rewards of these steps as of now. Changes nothing."""

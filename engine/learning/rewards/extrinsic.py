@@ -19,6 +19,10 @@ class ExtrinsicReward(RewardSignal):
         rewards = block.total_rewards
         return rewards if self._scaler is None else self._scaler(block, rewards)
 
+    def evaluate_mates(self, rewards: Float32) -> Float32:
+        """The same rewards, scaled as those of the agent itself."""
+        return rewards if self._scaler is None else self._scaler.scaled(rewards)
+
     def state(self) -> State:
         """The scaler's statistics, if there is one."""
         return State() if self._scaler is None else self._scaler.state()

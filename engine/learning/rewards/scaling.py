@@ -32,6 +32,10 @@ class RewardScaler:
         """f32[N]: rewards of the block's rows, scaled by statistics that include them."""
         returns = self._returns(block, rewards)
         self._include(returns)
+        return self.scaled(rewards)
+
+    def scaled(self, rewards: Float32) -> Float32:
+        """f32[N]: rewards, scaled by the statistics of now."""
         scaled: Float32 = np.clip(rewards / np.float32(math.sqrt(self._variance + EPSILON)), -LIMIT, LIMIT)
         return scaled
 

@@ -95,6 +95,10 @@ class Stream:
         """Restore `state`. Raises PluginError."""
         self.signal.load(state)
 
+    def evaluate_mates(self, rewards: Float32) -> Float32:
+        """f32[N]. Raises NonFiniteError, PluginError."""
+        return self._paid(self.signal.evaluate_mates(rewards))
+
     def _paid(self, rewards: Float32) -> Float32:
         """What the signal pays for each of some steps, multiplied by `strength`."""
         weighted: Float32 = rewards.astype(np.float32, copy=False) * np.float32(self.settings.strength)
@@ -163,6 +167,10 @@ class RewardStreams:
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N, S], each stream multiplied by its strength. Raises NonFiniteError, PluginError."""
         return np.stack([stream.evaluate(block) for stream in self._streams], axis=1)
+
+    def evaluate_mates(self, rewards: Float32) -> Float32:
+        """f32[N, S]: what each stream pays for the rewards f32[N] that mates earned themselves."""
+        return np.stack([stream.evaluate_mates(rewards) for stream in self._streams], axis=1)
 
     def peek(self, block: Trajectories) -> Float32:
         """The same without a change to the signals' state."""

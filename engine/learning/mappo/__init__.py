@@ -1,0 +1,1 @@
+"""Multi-agent posthumous credit assignment; only its settings so far."""

@@ -1,0 +1,32 @@
+"""What a log says once of the groups of a behavior: what its trainer makes of their rewards, or that there are none."""
+
+from __future__ import annotations
+
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.diagnostics import one_of
+from rl_tui.engine.config.hyperparameters import trainers_that_value_groups
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.specs import Trajectories
+
+
+class GroupNotes:
+    """Used in the learner's thread."""
+
+    def __init__(self, behavior: str, config: BehaviorConfig, bus: EventBus):
+        self._behavior, self._trainer, self._bus = behavior, config.trainer_type, bus
+        self._values_groups = config.hyperparameters.values_groups
+        self._is_first, self._has_rewards = True, False  # of the blocks; in some block
+
+    def see(self, block: Trajectories) -> None:
+        """The next block of experience."""
+        if self._is_first and self._values_groups and block.group_ids is None:
+            self._log(f"none of its agents has a group; to {self._trainer} each is alone")
+        if block.group_rewards is not None and not self._has_rewards:
+            others = one_of(trainers_that_value_groups())
+            text = "the rewards of its groups are added to those of their agents"
+            self._log(text if self._values_groups else f"{text}. To credit each for what the group does use {others}")
+            self._has_rewards = True
+        self._is_first = False
+
+    def _log(self, text: str) -> None:
+        self._bus.log("info", self._behavior, text)

@@ -1,0 +1,52 @@
+"""Whole runs of groups: what a log says of them, in worker processes, with self-play and with memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rl_tui.engine.session.messages import LeagueReported, LogEmitted, MetricsReported
+from tests.running.runs import behavior, configuration, run_to_end
+
+PONG = {"env": "toy:pong", "env_kwargs": {"players": 2}, "num_envs": 4}
+SETTINGS: dict[str, Any] = {"max_steps": 2000, "time_horizon": 16, "summary_freq": 500}
+HYPER = {"batch_size": 64, "buffer_size": 512}
+ADDED = "the rewards of its groups are added to those of their agents"
+
+
+def run_of(tmp_path: Path, trainer: str, env: dict[str, Any], **settings: Any) -> Any:
+    given = behavior(trainer_type=trainer, **{f"hyperparameters__{key}": value for key, value in HYPER.items()})
+    run = run_to_end(configuration(tmp_path, {"Pong": {**given, **SETTINGS, **settings}}, env_settings=env))
+    assert run.launch.exit_code == 0, run.recent_events()
+    return run
+
+
+def notes(run: Any) -> list[str]:
+    return [event.message for event in run.of(LogEmitted) if "group" in event.message]
+
+
+def test_a_trainer_that_sees_single_agents_names_those_that_see_groups(tmp_path: Path) -> None:
+    assert notes(run_of(tmp_path, "ppo", PONG)) == [
+        f"{ADDED}. To credit each for what the group does use poca or mappo"
+    ]
+
+
+@pytest.mark.parametrize("trainer", ["poca", "mappo"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_groups_learn_in_self_play_with_memory_and_in_workers(trainer: str, workers: int, tmp_path: Path) -> None:
+    memory = {"hidden_units": 8, "num_layers": 1, "memory": {"sequence_length": 8, "memory_size": 8}}
+    own_play = {"save_steps": 256, "swap_steps": 64, "team_change": 512}
+    env = {**PONG, "num_workers": workers}
+    run = run_of(tmp_path, trainer, env, network_settings=memory, self_play=own_play)
+    assert notes(run) == [ADDED]
+    assert len(run.of(LeagueReported)[-1].snapshots) > 1
+    reported = {tag for event in run.of(MetricsReported) for tag in event.metrics}
+    assert ("Losses/Baseline Loss" in reported) == (trainer == "poca")
+
+
+def test_agents_without_groups_are_said_to_be_alone(tmp_path: Path) -> None:
+    assert notes(run_of(tmp_path, "poca", {"env": "toy:pong", "num_envs": 4})) == [
+        "none of its agents has a group; to poca each is alone"
+    ]
