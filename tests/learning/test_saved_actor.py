@@ -19,7 +19,7 @@ IMAGES = BehaviorSpec("Eye", (ObservationSpec("eye", (20, 20, 3), "uint8"), *SPE
 MEMORY = {"memory": {"sequence_length": 4, "memory_size": 6}}
 
 
-@pytest.mark.parametrize("trainer_type", ["ppo", "sac"])
+@pytest.mark.parametrize("trainer_type", ["ppo", "sac", "poca", "mappo"])
 @pytest.mark.parametrize(
     ("spec", "network"),
     [(SPEC, {}), (SPEC, {"normalize": False}), (SPEC, MEMORY), (IMAGES, {}), (IMAGES, MEMORY)],

@@ -19,6 +19,7 @@ from rl_tui.engine.learning.on_policy.loss import Loss
 from rl_tui.engine.learning.on_policy.prepared import Minibatch
 from rl_tui.engine.learning.on_policy.rollout import Rollout
 from rl_tui.engine.learning.on_policy.surrogate import squared_error
+from rl_tui.engine.learning.on_policy.trainer import ACTOR
 from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.value_estimates import ValueEstimates
 
@@ -26,6 +27,7 @@ from rl_tui.engine.learning.value_estimates import ValueEstimates
 class MAPPOTrainer(GroupTrainer[MAPPOSettings]):
     """Learns by the clipped objective, from advantages over what the whole group could expect."""
 
+    actor_prefix = ACTOR
     has_baselines = False
 
     def _columns(self, rollout: Rollout, estimates: ValueEstimates, sync: Sync) -> dict[str, NDArray[Any]]:

@@ -18,7 +18,7 @@ from rl_tui.engine.learning.on_policy.advantages import normalized
 from rl_tui.engine.learning.on_policy.prepared import Columns, Minibatch
 from rl_tui.engine.learning.on_policy.settings import ClippedSettings
 from rl_tui.engine.learning.on_policy.surrogate import ActionProbabilities, clipped_surrogate, divergence
-from rl_tui.engine.learning.on_policy.trainer import ACTOR, OnPolicyTrainer
+from rl_tui.engine.learning.on_policy.trainer import OnPolicyTrainer
 from rl_tui.engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled
 from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.trainer import Metrics
@@ -69,7 +69,6 @@ def policy_loss(outputs: Outputs, rows: Columns, actions: ActionSpec, coefficien
 class ClippedTrainer(OnPolicyTrainer[S, Coefficients]):
     """Has the columns of what was done, schedules, and where advantages are normalized."""
 
-    actor_prefix = ACTOR
     tags: ClassVar[tuple[str, ...]] = (
         "Losses/Policy Loss",
         "Losses/Value Loss",

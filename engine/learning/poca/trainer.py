@@ -25,6 +25,7 @@ from rl_tui.engine.learning.on_policy.loss import Loss
 from rl_tui.engine.learning.on_policy.prepared import Columns, Minibatch
 from rl_tui.engine.learning.on_policy.rollout import Rollout
 from rl_tui.engine.learning.on_policy.surrogate import squared_error
+from rl_tui.engine.learning.on_policy.trainer import ACTOR
 from rl_tui.engine.learning.poca.settings import POCASettings
 from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.trainer import Metrics
@@ -44,6 +45,7 @@ class POCACoefficients(Coefficients):
 class POCATrainer(GroupTrainer[POCASettings]):
     """Learns by the clipped objective; an advantage is what was returned above the baseline."""
 
+    actor_prefix = ACTOR
     has_baselines = True
     tags = (*GroupTrainer.tags, "Losses/Baseline Loss")
 

@@ -19,6 +19,7 @@ from rl_tui.engine.learning.on_policy.loss import Loss
 from rl_tui.engine.learning.on_policy.prepared import Columns, Minibatch
 from rl_tui.engine.learning.on_policy.rollout import Rollout
 from rl_tui.engine.learning.on_policy.surrogate import squared_error
+from rl_tui.engine.learning.on_policy.trainer import ACTOR
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.value_estimates import ValueEstimates
@@ -27,6 +28,8 @@ from rl_tui.engine.specs import ActionSpec
 
 class PPOTrainer(ClippedTrainer[PPOSettings]):
     """Learns by the clipped objective, from the rows since the last update."""
+
+    actor_prefix = ACTOR
 
     def _columns(self, rollout: Rollout, estimates: ValueEstimates, sync: Sync) -> dict[str, NDArray[Any]]:
         """What was collected, and the advantages: GAE for each reward stream, then their mean."""

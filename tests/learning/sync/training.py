@@ -31,7 +31,7 @@ from rl_tui.engine.learning.sac.trainer import SACTrainer
 from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
-from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Int64, ObservationSpec, State, Trajectories
 from tests.learning.demonstrations import random_demonstrations
 from tests.learning.rollouts import Simulation
 from tests.learning.sync.signals import SharedSettings
@@ -226,7 +226,14 @@ class SplitAsRanks:
         self._rows = [sum(block.num_rows for block in of_rank) for of_rank in blocks]
         return [join_by_agent(list(itertools.chain(*blocks)))]
 
-    def __call__(self, num_rows: int, parts: int, _: object, sequences: Sequences | None = None) -> list[Part]:
+    def __call__(
+        self,
+        num_rows: int,
+        parts: int,
+        _: object,
+        sequences: Sequences | None = None,
+        joint: Int64 | None = None,
+    ) -> list[Part]:
         """See split_rows."""
         assert num_rows == sum(self._rows)
         of_ranks, begin, first = [], 0, 0
@@ -236,7 +243,8 @@ class SplitAsRanks:
                 end = int(np.searchsorted(sequences.lengths.cumsum(), begin + rows)) + 1
                 own = Sequences(sequences.lengths[first:end], sequences.memories[first:end])
                 assert own.lengths.sum() == rows
-            split = split_rows(rows, parts, random, own)
+            of_joint = None if joint is None else joint[begin : begin + rows]
+            split = split_rows(rows, parts, random, own, of_joint)
             of_ranks.append([Part(part.rows + begin, part.sequences) for part in split])
             begin, first = begin + rows, end
         return [_joined(part) for part in zip(*of_ranks, strict=True)]
