@@ -130,7 +130,10 @@ def columns_of(carrier: type) -> tuple[Column, ...]:
 
 _DECISIONS, _TERMINALS = columns_of(DecisionSteps), columns_of(TerminalSteps)
 _TRAJECTORIES = columns_of(Trajectories)
-_OF_EPISODES = ("episode_returns", "episode_lengths", "unlearned_returns", "unlearned_lengths")
+_OF_EPISODES = (
+    *("episode_returns", "episode_lengths", "unlearned_returns", "unlearned_lengths"),
+    *("group_returns", "group_sizes", "early_ends"),
+)
 
 
 def used_columns(columns: Iterable[Column], spec: BehaviorSpec) -> tuple[Column, ...]:

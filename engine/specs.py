@@ -261,7 +261,8 @@ class Trajectories:
     """A block of whole segments of trajectories, packed: N rows in P segments. Read-only from now on.
 
     A row is a step of an agent. Rows of one segment are adjacent and in time order; segments of one agent are adjacent
-    and in time order. A = continuous dimensions, K = discrete branches, E = episodes, M = memory, D = agents.
+    and in time order. A = continuous dimensions, K = discrete branches, E = episodes, M = memory, D = agents,
+    G = groups.
 
     observations: each [N, ...], before the action
     continuous_actions: f32[N, A], as `Choice.continuous` had them
@@ -295,6 +296,10 @@ class Trajectories:
     is_learned: bool[P], the policy that learns chose all actions of the segment; None: of every segment
     unlearned_returns: as episode_returns, of episodes whose last action another policy chose than the one that learns
     unlearned_lengths: as episode_lengths, of the same
+    group_returns: f32[G], undiscounted, of groups that ended since the last block, whose actions the policy
+        that learns chose: the mean of what the group earned while each of these was there, as in ML-Agents
+    group_sizes: i64[G], how many agents ended in each of these groups
+    early_ends: i64[G], how many of them while the group went on
     games: that the policy that learns has played to their ends since the last block, in self-play
     """
 
@@ -328,6 +333,9 @@ class Trajectories:
     is_learned: Bool | None = None
     unlearned_returns: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
     unlearned_lengths: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
+    group_returns: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
+    group_sizes: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
+    early_ends: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
     games: tuple[Game, ...] = ()
 
     @staticmethod

@@ -23,6 +23,8 @@ from rl_tui.engine.specs import Float32, Int64, Trajectories
 ELO = "Self-play/ELO"  # ML-Agents' tag
 UNLEARNED_RETURN = "Environment/Unlearned Cumulative Reward"  # of episodes that another policy played
 UNLEARNED_LENGTH = "Environment/Unlearned Episode Length"
+GROUP_RETURN = "Environment/Group Cumulative Reward"  # ML-Agents' tag
+GROUP_SIZE, EARLY_ENDS = "Environment/Group Size", "Environment/Early Ends in Group"
 SHORTEST_SECONDS = 1e-9  # of a clock that did not advance
 
 
@@ -105,6 +107,14 @@ class SummaryReporter:
         `learned_part`."""
         self._groups.see(block)
         self.add_episodes(block.episode_returns, block.episode_lengths)
+        if len(block.group_returns):
+            self.statistics.add_samples(
+                {
+                    GROUP_RETURN: block.group_returns.tolist(),
+                    GROUP_SIZE: block.group_sizes.tolist(),
+                    EARLY_ENDS: block.early_ends.tolist(),
+                }
+            )
         if self._settings.config.summary_freq != OFF:  # else nothing would ever flush them
             if learned is not None:
                 self.statistics.add_actions(learned)

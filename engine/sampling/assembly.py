@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rl_tui.engine.sampling.ended_segments import EndedSegments, Segments
 from rl_tui.engine.sampling.finished_episodes import Episodes, FinishedEpisodes
+from rl_tui.engine.sampling.finished_groups import FinishedGroups
 from rl_tui.engine.sampling.games import joined_groups
 from rl_tui.engine.sampling.mates import Candidates, find_mates
 from rl_tui.engine.sampling.pending_cut import PendingCut
@@ -82,6 +83,7 @@ class Assembly:
         self._memories: Float32 = np.zeros((1, memory_size), np.float32)  # of slot, zero where an episode begins
         self._last_rows: Int64 = np.zeros(1, np.int64)  # of slot, where its last action is
         self._returns: NDArray[np.float64] = np.zeros(1)  # of slot, as all that follow
+        self._group_returns: NDArray[np.float64] = np.zeros(1)
         self._episode_begun: Int64 = np.zeros(1, np.int64)  # rows of the slot that had been written then
         self._begin_versions: Int64 = np.zeros(1, np.int64)  # of the policy that began its segment
         self._policies: Int64 = np.zeros(1, np.int64)  # which policy chose its last action
@@ -89,6 +91,7 @@ class Assembly:
         self._has_policies = False  # besides the one that learns
         self._segments = EndedSegments()
         self._episodes = FinishedEpisodes()
+        self._finished_groups = FinishedGroups()
         self._measured: dict[str, tuple[float, int]] = {}
         self._statistics: dict[str, GatheredStatistic] = {}
         self._version = 0
@@ -165,7 +168,8 @@ class Assembly:
         if self._is_rated:
             self._add_sides(slots, terminals, acted)
         endings = np.where(terminals.truncated[acted], TRUNCATED, TERMINATED)
-        self._complete(slots, endings, terminals.observations, acted)
+        segments = self._complete(slots, endings, terminals.observations, acted)
+        segments.group_returns = self._group_returns[slots]
         self._clear(slots)
 
     def _add_sides(self, slots: Int64, terminals: TerminalSteps, acted: Int64) -> None:
@@ -314,6 +318,7 @@ class Assembly:
             **self._columns.take(self._slots.emit(limit)),
             **ended.pop(),
             **self._episodes.pop(),
+            **self._finished_groups.pop(),
             games=tuple(self.games),
         )
         self._measured, self._statistics, self.games = {}, {}, []
@@ -333,6 +338,8 @@ class Assembly:
         self._columns.credit(self._last_rows[slots], steps, acted)
         rewards = steps.total_rewards
         self._returns[slots] += rewards if acted is None else rewards[acted]
+        if steps.group_rewards is not None:
+            self._group_returns[slots] += steps.group_rewards if acted is None else steps.group_rewards[acted]
 
     def _cut(self, slots: Int64, decisions: DecisionSteps, rows: Int64) -> Segments:
         """End the segments of these slots, whose agents go on in these rows of decisions."""
@@ -367,6 +374,9 @@ class Assembly:
         group_ended = (endings != CUT) & (groups >= 0)
         if group_ended.any():
             group_ended &= ~np.isin(groups, self._groups(goes_on.nonzero()[0]))
+        if segments.group_returns is not None:
+            counts = (groups >= 0) & (self._policies[slots] == LEARNING)
+            self._finished_groups.add(groups[counts], group_ended[counts], segments.group_returns[counts])
         waiting = owned.find(decisions.agent_ids)
         goes_on[waiting] = False
         ids, rows = decisions.group_ids, np.arange(len(waiting))
@@ -406,6 +416,7 @@ class Assembly:
         if (added := len(self._slots) - len(self._returns)) > 0:
             self._columns.grow(added)
             self._memories, self._returns = longer(self._memories, added), longer(self._returns, added)
+            self._group_returns = longer(self._group_returns, added)
             self._last_rows = longer(self._last_rows, added)
             self._episode_begun = longer(self._episode_begun, added)
             self._begin_versions = longer(self._begin_versions, added)
@@ -417,6 +428,6 @@ class Assembly:
 
     def _clear(self, slots: Int64) -> None:
         """The next episodes of these slots begin at zero."""
-        self._returns[slots] = 0
+        self._returns[slots] = self._group_returns[slots] = 0
         self._episode_begun[slots] = self._slots.written[slots]
         self._memories[slots] = 0

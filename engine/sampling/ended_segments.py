@@ -21,7 +21,8 @@ class Segments:
     """Segments that ended in the same step: their slots, how many rows these had when each began, the versions of the
     policy of then, what was observed next, and the fields of SEGMENT_FIELDS by name, without those that are absent.
 
-    mates: what their mates observed next, None where there are no groups.
+    mates: what their mates observed next, None where there are no groups. group_returns: f64, what the groups earned in
+    episodes of theirs that have ended.
     """
 
     slots: Int64
@@ -30,6 +31,7 @@ class Segments:
     next_observations: Observations
     fields: dict[str, NDArray[Any]]
     mates: Observations | None = None
+    group_returns: NDArray[np.float64] | None = None
 
     def take(self, which: Int64) -> Segments:
         """Some of them."""

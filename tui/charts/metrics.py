@@ -19,6 +19,7 @@ USUAL = (  # offered before the first summary
 )
 INTERESTING = (  # of any trainer, the earliest signs of trouble first
     RATING,
+    "Environment/Group Cumulative Reward",
     "Environment/Episode Length",
     "Policy/Entropy",
     "Policy/Continuous Entropy Coeff",
