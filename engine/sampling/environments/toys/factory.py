@@ -17,6 +17,7 @@ from rl_tui.engine.sampling.environments.toys.memory import Memory
 from rl_tui.engine.sampling.environments.toys.moves import ActionKind
 from rl_tui.engine.sampling.environments.toys.one_step import OneStep
 from rl_tui.engine.sampling.environments.toys.pong import Pong
+from rl_tui.engine.sampling.environments.toys.rescue import CELLS, Rescue
 from rl_tui.engine.sampling.environments.toys.rooms import Rooms
 
 Make: TypeAlias = Callable[..., Environment]  # behavior, num_agents and the task's own arguments
@@ -98,6 +99,7 @@ TASKS: Mapping[str, Task] = {
             "opponent": Argument((None, "tracking", "random")),
         },
     ),
+    "rescue": Task(Rescue, {"agents": Argument(range(2, CELLS - 1))}),
     "cart-pole-positions": Task(_make_cart_pole, {"render_mode": _RENDER_MODE}),
     "frames": Task(_make_frames, {"size": Argument(range(1, 257)), "render_mode": _RENDER_MODE}),
 }
