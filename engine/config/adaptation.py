@@ -17,14 +17,14 @@ class Adaptation:
 
     parameters: by environment parameter, the attribute that it sets. has_parameters: the run has any environment
     parameters, which the environment must take. behaviors: by behavior, patterns of its agents' names. groups: those
-    of them whose agents cooperate. random_agents: patterns of agents that are not trained. wrappers: around each copy,
-    the first innermost.
+    of them whose agents cooperate, and whether they have a common reward. random_agents: patterns of agents that are
+    not trained. wrappers: around each copy, the first innermost.
     """
 
     parameters: Mapping[str, str] = field(default_factory=dict)
     has_parameters: bool = False
     behaviors: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    groups: Sequence[str] = ()
+    groups: Mapping[str, bool] = field(default_factory=dict)
     random_agents: Sequence[str] = ()
     wrappers: tuple[Wrapper, ...] = ()
 
@@ -37,6 +37,6 @@ class Adaptation:
         """The adaptation that was written."""
         parameters = cast(Mapping[str, str], fields["parameters"])
         behaviors = cast(Mapping[str, Sequence[str]], fields["behaviors"])
-        groups, random_agents = (cast(Sequence[str], fields[name]) for name in ("groups", "random_agents"))
+        groups, random_agents = cast(Mapping[str, bool], fields["groups"]), cast(Sequence[str], fields["random_agents"])
         wrappers = tuple(Wrapper(**wrapper) for wrapper in cast(list[dict[str, Any]], fields["wrappers"]))
         return Adaptation(parameters, bool(fields["has_parameters"]), behaviors, groups, random_agents, wrappers)

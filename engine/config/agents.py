@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, TypeAlias
+from typing import Annotated, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from rl_tui.engine.config.diagnostics import must_be
 from rl_tui.engine.config.types import Settings, refusal
@@ -33,10 +33,18 @@ Patterns: TypeAlias = Annotated[list[Pattern], BeforeValidator(_as_list)]
 
 
 class AgentPatterns(Settings):
-    """The agents of one behavior, or of one of its teams. group: those of one copy cooperate."""
+    """The agents of one behavior, or of one of its teams. group: those of one copy cooperate. common_reward: what these
+    earn is their group's, the mean of them."""
 
     agents: Annotated[Patterns, Field(min_length=1)]
     group: bool = False
+    common_reward: bool = False
+
+    @model_validator(mode="after")
+    def _require_group(self) -> Self:
+        if self.common_reward and not self.group:
+            raise refusal("only a group has one. Add group: true", "common_reward")
+        return self
 
 
 BehaviorPatterns: TypeAlias = dict[

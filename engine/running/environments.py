@@ -115,7 +115,7 @@ def adaptation_of(config: RunConfig, behaviors: Sequence[str]) -> Adaptation:
         settings.parameters,
         bool(config.environment_parameters),
         behaviors={name: patterns.agents for name, patterns in agents.items()},
-        groups=[name for name, patterns in agents.items() if patterns.group],
+        groups={name: patterns.common_reward for name, patterns in agents.items() if patterns.group},
         random_agents=settings.random_agents,
         wrappers=read_wrappers(settings.wrappers),
     )

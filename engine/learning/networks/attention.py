@@ -31,7 +31,9 @@ class Attended:
 
     def take(self, places: Tensor) -> Attended:
         """The members in these places i64[B, N], of M in one row."""
-        return Attended(self.normal[places], self.queries[places], self.keys[places], self.values[places])
+        flat = places.flatten()
+        columns = (self.normal, self.queries, self.keys, self.values)
+        return Attended(*[of.index_select(0, flat).view(*places.shape, *of.shape[1:]) for of in columns])
 
 
 class Attention(nn.Module):

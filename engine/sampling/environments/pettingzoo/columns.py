@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -27,12 +29,14 @@ MASK = "action_mask"  # in a Dict of observations, or in infos
 class BehaviorColumns:
     """Gathers what happens to the agents of one behavior, or team, in a step of all copies.
 
-    is_group: they have groups. env_name: in its metadata, "" where it has none. Agents are numbered by the
-    caller.
+    has_common_reward: of groups, whether what their agents earn is the group's; None without groups. env_name: in its
+    metadata, "" where it has none. Agents are numbered by the caller.
     """
 
-    def __init__(self, name: str, agent_spaces: Spaces, is_group: bool = False, env_name: object = "") -> None:
-        self._spaces, self._is_group = agent_spaces, is_group
+    def __init__(
+        self, name: str, agent_spaces: Spaces, has_common_reward: bool | None = None, env_name: object = ""
+    ) -> None:
+        self._spaces, self._has_common_reward = agent_spaces, has_common_reward
         observation_space, action_space = agent_spaces
         self._codec = ActionCodec(action_space, name)
         self._observes_mask = observes_mask(observation_space, self._codec.spec.mask_size)
@@ -66,6 +70,7 @@ class BehaviorColumns:
         """Nothing has happened yet in this step."""
         self._waiting: list[tuple[int, Seen, float, int]] = []
         self._ended: list[tuple[int, Ended, float, int]] = []
+        self._earned: dict[int, list[float]] = defaultdict(list)  # by group, by those that have acted
 
     @property
     def has_any(self) -> bool:
@@ -79,12 +84,14 @@ class BehaviorColumns:
     def add_waiting(self, agent_id: int, seen: Seen, reward: float, group: int) -> None:
         """An agent that waits for an action again. reward: since its last one."""
         self._waiting.append((agent_id, seen, reward, group))
+        self._earned[group].append(reward)
         if self.tally is not None:
             self.tally.add(seen.infos)
 
     def add_ended(self, agent_id: int, ended: Ended, reward: float, group: int) -> None:
         """An agent whose episode has ended."""
         self._ended.append((agent_id, ended, reward, group))
+        self._earned[group].append(reward)
         if self.tally is not None:
             self.tally.add(ended.seen.infos)
 
@@ -104,9 +111,8 @@ class BehaviorColumns:
         return DecisionSteps(
             self._id_column,
             self._stacked(all_seen),
-            as_rewards(rewards),
-            mask_rows(self._codec, all_seen, self._observes_mask),
-            self._group_column(groups),
+            action_mask=mask_rows(self._codec, all_seen, self._observes_mask),
+            **self._rewards(rewards, groups),
         )
 
     def _terminals(self) -> TerminalSteps:
@@ -114,16 +120,23 @@ class BehaviorColumns:
         return TerminalSteps(
             np.array(ids, np.int64),
             self._stacked([one.seen for one in ended]),
-            as_rewards(rewards),
-            np.array([one.is_truncated for one in ended], np.bool_),
-            self._group_column(groups),
+            truncated=np.array([one.is_truncated for one in ended], np.bool_),
+            **self._rewards(rewards, groups),
         )
 
     def _stacked(self, all_seen: Sequence[Seen]) -> Observations:
         return stack(self._leaves, [seen.observation for seen in all_seen])
 
-    def _group_column(self, groups: Sequence[int]) -> Int64 | None:
-        return np.array(groups, np.int64) if self._is_group else None
+    def _rewards(self, rewards: Sequence[float], groups: Sequence[int]) -> dict[str, Any]:
+        """Rewards of agents and of their groups, and these, by the names of `DecisionSteps`."""
+        if self._has_common_reward is None:
+            return {"rewards": as_rewards(rewards)}
+        columns = {"rewards": as_rewards(rewards), "group_ids": np.array(groups, np.int64)}
+        if self._has_common_reward:
+            means = {group: math.fsum(earned) / len(earned) for group, earned in self._earned.items()}
+            of_groups = as_rewards([means.get(group, 0.0) for group in groups])
+            columns |= {"rewards": np.zeros(len(groups), np.float32), "group_rewards": of_groups}
+        return columns
 
 
 def observes_mask(space: Space, mask_size: int) -> bool:

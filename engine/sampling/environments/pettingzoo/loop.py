@@ -31,12 +31,12 @@ class PettingZooLoop:
         self,
         copies: Sequence[Env],
         roles: Roles,
-        groups: Sequence[str] = (),
+        groups: Mapping[str, bool] | None = None,
         attributes: Mapping[str, str] | None = None,
     ) -> None:
-        """groups: behaviors whose agents, those of one copy, are a group. attributes: that environment parameters set,
-        by parameter."""
-        self._population = Population(roles, groups, len(copies))
+        """groups: behaviors whose agents, those of one copy, are a group, and whether they have a common reward.
+        attributes: that environment parameters set, by parameter."""
+        self._population = Population(roles, groups or {}, len(copies))
         self._random = np.random.default_rng()
         self._setter = ParameterSetter(copies, attributes or {})
         self._copies = [

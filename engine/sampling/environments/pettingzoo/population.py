@@ -32,10 +32,11 @@ class Trained:
 
 
 class Population:
-    """Who is who, in all copies of one instance. groups: behaviors whose agents, those of one copy, cooperate."""
+    """Who is who, in all copies of one instance. groups: behaviors whose agents, those of one copy, cooperate, and
+    whether they have a common reward."""
 
-    def __init__(self, roles: Roles, groups: Sequence[str], num_copies: int) -> None:
-        self._roles, self._groups, self._num_copies = roles, list(groups), num_copies
+    def __init__(self, roles: Roles, groups: Mapping[str, bool], num_copies: int) -> None:
+        self._roles, self._groups, self._num_copies = roles, groups, num_copies
         self._columns: dict[str, BehaviorColumns] = {}
         self._ids: dict[tuple[int, AgentName], int] = {}  # by copy and agent, also of those that have left
         self._random: dict[AgentName, tuple[Spaces, RandomAgent]] = {}
@@ -62,7 +63,8 @@ class Population:
         if name == RANDOM:
             return self._random_agent(agent, spaces)
         columns = self._columns_of(name, agent, spaces)
-        group = copy * len(self._groups) + self._groups.index(name) if name in self._groups else NO_GROUP
+        names = list(self._groups)
+        group = copy * len(names) + names.index(name) if name in names else NO_GROUP
         return Trained(columns, self._ids.setdefault((copy, agent), len(self._ids)), group)
 
     def measure(self, keys: Sequence[str]) -> None:
@@ -88,7 +90,7 @@ class Population:
     def _columns_of(self, name: str, agent: AgentName, spaces: Spaces) -> BehaviorColumns:
         columns = self._columns.get(name)
         if columns is None:
-            columns = self._columns[name] = BehaviorColumns(name, spaces, name in self._groups, self._env_name)
+            columns = self._columns[name] = BehaviorColumns(name, spaces, self._groups.get(name), self._env_name)
             columns.tally = None if self._metrics is None else Tally(self._metrics)
             self.specs = {**self.specs, name: columns.spec}
             self.num_agents[name] = 0

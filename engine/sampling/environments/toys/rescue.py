@@ -74,7 +74,7 @@ class Rescue:
         ended = at_wheel | leaves | (was_there & (self._steps >= STEPS)[:, None])
         terminals = self._terminals(ended, at_wheel, earned) if ended.any() else None
         self._is_there &= ~ended
-        over = ~self._is_there.any(1)
+        over: Bool = np.logical_not(self._is_there.any(1))
         self._begin(over)
         return {self._behavior: Steps(self._decisions(np.where(over, np.float32(0), earned)), terminals)}
 

@@ -53,7 +53,7 @@ def test_agents_of_different_spaces_have_behaviors_named_by_their_beginning() ->
 
 def test_patterns_give_each_agent_its_behavior_team_and_group() -> None:
     patterns = {"Odd?team=1": ["runner_[13]"], "Odd?team=0": ["runner_2"], "Rest": ["*"]}
-    environment = loop(Relay((2, 2, 2, 2)), Relay((2, 2, 2, 2)), behaviors=patterns, groups=["Odd?team=1"])
+    environment = loop(Relay((2, 2, 2, 2)), Relay((2, 2, 2, 2)), behaviors=patterns, groups={"Odd?team=1": False})
     answer = environment.reset(0)
     assert {name: steps.decisions.agent_ids.tolist() for name, steps in answer.items()} == {
         "Rest": [0, 4],
@@ -64,6 +64,29 @@ def test_patterns_give_each_agent_its_behavior_team_and_group() -> None:
     assert groups is not None
     assert groups.tolist() == [0, 0, 1, 1]
     assert answer["Rest"].decisions.group_ids is None
+
+
+def test_a_common_reward_is_the_mean_of_what_agents_earn() -> None:
+    """Those that go on and those that end in the same step, each copy apart."""
+    environment = loop(Relay((1, 2, 2)), Relay((2, 2, 2)), behaviors={"All": ["*"]}, groups={"All": True})
+    environment.reset(0)
+    choices = np.array([[0], [1], [2], [2], [2], [2]])
+    steps = environment.step({"All": Actions(np.zeros((6, 0), np.float32), choices)})["All"]
+    decisions, ended = steps.decisions, steps.terminals
+    assert ended is not None
+    assert (decisions.agent_ids.tolist(), ended.agent_ids.tolist()) == ([1, 2, 3, 4, 5], [0])
+    assert not decisions.rewards.any()
+    assert not ended.rewards.any()
+    assert decisions.group_rewards is not None
+    assert ended.group_rewards is not None
+    assert decisions.group_rewards.tolist() == [
+        11,
+        11,
+        12,
+        12,
+        12,
+    ]  # a runner earns 10 times its number, and its choice
+    assert ended.group_rewards.tolist() == [11]
 
 
 def test_agent_that_matches_no_pattern_is_refused_by_name() -> None:
