@@ -34,7 +34,7 @@ class Rescue:
 
     An agent that gets to the wheel opens the gate for good, and never leaves: its episode terminates with a reward of
     -0.2 of its own. Each that leaves by the open gate earns the group an equal part of 1, all but one of it together.
-    After 20 steps those who are still there are lost, which costs nothing more. So the best is 1: whoever is closest
+    After 20 steps those who are still there are lost, which costs nothing more. So the best is 1: the closest one
     goes to the wheel, and the others leave. An agent that looks at nothing but what it earns itself never does.
 
     Agents begin in different cells. Each sees where it is, whether the gate is open, how much time is left, and where
