@@ -15,7 +15,8 @@ class GroupNotes:
     def __init__(self, behavior: str, config: BehaviorConfig, bus: EventBus):
         self._behavior, self._trainer, self._bus = behavior, config.trainer_type, bus
         self._values_groups = config.hyperparameters.values_groups
-        self._is_first, self._has_rewards = True, False  # of the blocks; in some block
+        self._is_first = True  # of the blocks
+        self._has_rewards = self._has_lone_ones = False  # in some block; of agents without a group
 
     def see(self, block: Trajectories) -> None:
         """The next block of experience."""
@@ -26,6 +27,12 @@ class GroupNotes:
             text = "the rewards of its groups are added to those of their agents"
             self._log(text if self._values_groups else f"{text}. To credit each for what the group does use {others}")
             self._has_rewards = True
+        if block.group_rewards is not None and not self._has_lone_ones:
+            groups = block.group_ids
+            if (block.group_rewards if groups is None else block.group_rewards[groups < 0]).any():
+                self._has_lone_ones = True
+                text = "agents without a group earned rewards of a group; these count as their own"
+                self._bus.log("warning", self._behavior, text)
         self._is_first = False
 
     def _log(self, text: str) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.running.group_notes import GroupNotes
+from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LeagueReported, LogEmitted, MetricsReported
+from tests.fakes import RandomPolicy
+from tests.learning.rollouts import SPEC, acted
 from tests.running.runs import behavior, configuration, run_to_end
 
 PONG = {"env": "toy:pong", "env_kwargs": {"players": 2}, "num_envs": 4}
@@ -49,4 +56,19 @@ def test_groups_learn_in_self_play_with_memory_and_in_workers(trainer: str, work
 def test_agents_without_groups_are_said_to_be_alone(tmp_path: Path) -> None:
     assert notes(run_of(tmp_path, "poca", {"env": "toy:pong", "num_envs": 4})) == [
         "none of its agents has a group; to poca each is alone"
+    ]
+
+
+def test_rewards_of_a_group_that_no_one_is_in_are_named_once() -> None:
+    bus = EventBus()
+    mailbox = bus.subscribe()
+    config = BehaviorConfig.model_validate({"trainer_type": "poca"})
+    seen = GroupNotes("Team", config, bus)
+    block = acted(RandomPolicy(SPEC.actions), np.random.default_rng(0), [3, 2])
+    groups = np.array([4, 4, 4, -1, -1])
+    for rewards in ([1, 0, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 1, 0]):
+        seen.see(replace(block, group_ids=groups, group_rewards=np.array(rewards, np.float32)))
+    texts = [envelope.event for envelope in mailbox.drain()]
+    assert [event.message for event in texts if isinstance(event, LogEmitted) and event.level == "warning"] == [
+        "agents without a group earned rewards of a group; these count as their own"
     ]
