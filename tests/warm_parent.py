@@ -96,14 +96,22 @@ def serve(connection: int) -> None:
                 continue
             report, *theirs = descriptors
             ours, own = socket.socketpair()
+            begun, begins = os.pipe()
             pid = os.fork()
             if pid == 0:
+                request = Request(**json.loads(content))
+                join_group(request)
+                os.close(begun)
+                os.close(begins)
                 signal.set_wakeup_fd(-1)
                 for number in (ended, wakes, report, *reporting.values(), *(each.detach() for each in (*asked, ours))):
                     os.close(number)
                 warnings.filters[:] = [*imported, *filters]  # type: ignore[index]  # it is a list
                 start_workers_through(own)
-                execute(Request(**json.loads(content)), theirs, folders, len(imported))
+                execute(request, theirs, folders, len(imported))
+            os.close(begins)
+            os.read(begun, 1)  # until it is closed: who has the pid may kill the group, which must be there by then
+            os.close(begun)
             asked.append(ours)
             reporting[pid] = report
             for number in (own.detach(), *theirs):
@@ -167,12 +175,16 @@ def receive(asked: socket.socket) -> tuple[bytes, list[int]]:
     return content if len(content) == length else b"", descriptors
 
 
-def execute(request: Request, descriptors: list[int], folders: list[str], place: int) -> None:
-    """Run the program as a new interpreter would, and end. place: of -W's filters among all."""
+def join_group(request: Request) -> None:
+    """Be in the session or process group of the request, as a process is once subprocess has started it."""
     if request.leads_session:
         os.setsid()
     else:
         os.setpgid(0, request.group)
+
+
+def execute(request: Request, descriptors: list[int], folders: list[str], place: int) -> None:
+    """Run the program as a new interpreter would, and end. place: of -W's filters among all."""
     move(descriptors, [*range(STREAMS), *request.numbers])
     if request.takes_terminal:
         fcntl.ioctl(1, termios.TIOCSCTTY, 0)
