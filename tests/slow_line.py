@@ -21,7 +21,8 @@ class SlowLine(PseudoTerminal):
     """A thread reads all that the program writes; it arrives at `rate` bytes a second, `delay` seconds later.
 
     Keys and answers take the same delay. Nothing is lost, and the line keeps any number of bytes. num_late: keys and
-    answers that came when the program had ended. most_kept: bytes that the line has kept at most.
+    answers that came when the program had ended. most_kept: bytes that the line has kept at most. longest_pause:
+    seconds for which the line itself did nothing, on a busy machine; what is due then is that much later.
     """
 
     def __init__(self, *arguments: Any, rate: float, delay: float, **named: Any) -> None:
@@ -32,7 +33,7 @@ class SlowLine(PseudoTerminal):
         self._is_closing = False
         self._unanswered = b""
         self.num_late = 0
-        self.most_kept = 0.0
+        self.most_kept = self.longest_pause = 0.0
         super().__init__(*arguments, **named)
         self._thread = threading.Thread(target=self._carry, daemon=True)
         self._thread.start()
@@ -60,8 +61,10 @@ class SlowLine(PseudoTerminal):
             self._num_due += 1
 
     def _carry(self) -> None:
+        looked_at = time.monotonic()
         while not self._is_closing:
-            looked_at = time.monotonic()
+            before, looked_at = looked_at, time.monotonic()
+            self.longest_pause = max(self.longest_pause, looked_at - before - POLL_SECONDS)
             if select.select([self._master], [], [], POLL_SECONDS)[0]:
                 self._take_in(looked_at)
             for is_key, packet in self._taken():
