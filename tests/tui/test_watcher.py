@@ -62,12 +62,14 @@ IN_A_STEP = ['SIGNS.enter("training")', 'mark.begin("step")']
 
 
 @contextmanager
-def watched(folder: Path, *body: str, run: str = "run_watched") -> Iterator[subprocess.Popen[str]]:
+def watched(
+    folder: Path, *body: str, run: str = "run_watched", stdin: int = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[str]]:
     """A program whose child does that; killed at the end."""
     source = PROGRAM.format(run=run, body="\n".join(f"    {line}" for line in body))
     process = subprocess.Popen(
         [sys.executable, "-c", source, str(folder / "output.log")],
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -170,6 +172,24 @@ def test_signal_reaches_the_child_once(to_group: bool, tmp_path: Path) -> None:
         send(process.pid, signal.SIGINT)
         assert line_of(process) == "Stop now"
         assert process.wait(DEADLINE_SECONDS) == 130
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
+def test_to_be_asked_for_a_checkpoint_before_and_after_a_run_does_not_end_it(number: int, tmp_path: Path) -> None:
+    body = [
+        "say('starts'); os.read(0, 1)",
+        "with RunSignals(): pass",
+        "say('has ended'); os.read(0, 1)",
+        "return 7",
+    ]
+    with watched(tmp_path, *body, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        for said in ("starts", "has ended"):
+            assert line_of(process) == said
+            os.killpg(process.pid, number)
+            process.stdin.write("x")
+            process.stdin.flush()
+        assert process.wait(DEADLINE_SECONDS) == 7
 
 
 @pytest.mark.slow

@@ -27,7 +27,8 @@ from rl_tui.tui.terminal.relaunch import relaunch
 from rl_tui.tui.terminal.streams import leave_streams, write_stderr
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-FORWARDED = (*ENDING, signal.SIGUSR1, signal.SIGUSR2)
+ASKING = (signal.SIGUSR1, signal.SIGUSR2)
+FORWARDED = (*ENDING, *ASKING)
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS)
 STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 POLL_SECONDS = 1.0
@@ -122,7 +123,10 @@ class Watcher:
             return True
         signal.set_wakeup_fd(former_wake)
         for number in handled:
-            signal.signal(number, signal.SIG_DFL if former[number] is None else former[number])
+            is_default = former[number] in (signal.SIG_DFL, None)
+            # before a run handles these, and once it has ended, to be asked for a checkpoint must not kill it
+            unhandled = signal.SIG_IGN if number in ASKING else signal.SIG_DFL
+            signal.signal(number, unhandled if is_default else former[number])
         for descriptor in (self._lifeline, self._stacks, self._woken, wake):
             os.close(descriptor)
         SIGNS.watcher = parent
