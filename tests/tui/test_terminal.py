@@ -273,6 +273,8 @@ def test_partial_painting_gives_the_same_picture_as_painting_everything(tmp_path
 
 @pytest.mark.parametrize(("size", "most"), [((80, 24), 4_000), ((120, 40), 10_000), ((200, 60), 25_000)])
 def test_a_switch_of_screens_is_written_in_few_bytes(tmp_path: Path, size: tuple[int, int], most: int) -> None:
+    """In one picture, as a rule: on a busy machine one that is late counts as the next key's."""
+    written = []
     with LiveScreen(tmp_path, size=size) as live:
         freeze(live.terminal)
         assert falls_silent(live.terminal, 3)  # the end of an alert is a picture of its own
@@ -281,8 +283,10 @@ def test_a_switch_of_screens_is_written_in_few_bytes(tmp_path: Path, size: tuple
                 before = len(live.terminal.raw)
                 live.terminal.press(key)
                 live.terminal.wait_for(heading, absent=is_left)
-                settle(live.terminal, 1.0)  # what comes later would count as the next key's
-                assert len(live.terminal.raw) - before < most, (screen, key)
+                settle(live.terminal, 1.0)
+                written.append(bytes(live.terminal.raw[before:]))
+    assert max(len(picture) for each in written for picture in each.split(PICTURE)) < most
+    assert sum(each.count(PICTURE) for each in written) <= 1.5 * len(written)
 
 
 def test_the_full_chart_opens_in_one_picture(tmp_path: Path) -> None:
