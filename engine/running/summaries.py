@@ -107,19 +107,14 @@ class SummaryReporter:
         `learned_part`."""
         self._groups.see(block)
         self.add_episodes(block.episode_returns, block.episode_lengths)
-        if len(block.group_returns):
-            self.statistics.add_samples(
-                {
-                    GROUP_RETURN: block.group_returns.tolist(),
-                    GROUP_SIZE: block.group_sizes.tolist(),
-                    EARLY_ENDS: block.early_ends.tolist(),
-                }
-            )
         if self._settings.config.summary_freq != OFF:  # else nothing would ever flush them
             if learned is not None:
                 self.statistics.add_actions(learned)
             self.statistics.add_samples({UNLEARNED_RETURN: block.unlearned_returns.tolist()})
             self.statistics.add_samples({UNLEARNED_LENGTH: block.unlearned_lengths.tolist()})
+            self.statistics.add_samples({GROUP_RETURN: block.group_returns.tolist()})
+            self.statistics.add_samples({GROUP_SIZE: block.group_sizes.tolist()})
+            self.statistics.add_samples({EARLY_ENDS: block.early_ends.tolist()})
             self.statistics.add_reported(self._reported.admit(block.statistics))
             if self._settings.league is not None:
                 self.statistics.add({ELO: self._settings.league.rating})

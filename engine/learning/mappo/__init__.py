@@ -1,1 +1,1 @@
-"""Multi-agent posthumous credit assignment; only its settings so far."""
+"""MAPPO: PPO with a critic that sees the whole group."""

@@ -1,1 +1,1 @@
-"""Multi-agent posthumous credit assignment; only its settings so far."""
+"""MA-POCA: multi-agent posthumous credit assignment."""
