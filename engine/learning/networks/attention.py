@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -22,18 +21,12 @@ FORBIDDEN = -1e6  # the score of an absent member; finite, so that a set may hav
 
 @dataclass(frozen=True, slots=True)
 class Attended:
-    """Members as attention needs them: normalized f32[..., E], their queries, keys and values f32[..., H, E / H]."""
+    """What members have in common, whichever of them are looked at together. normal: f32[B, N, E]. scores: f32[H, B, N,
+    N], of a query (next to last) and a key. results: f32[H, B, N, E], what each adds to who attends to it alone."""
 
     normal: Tensor
-    queries: Tensor
-    keys: Tensor
-    values: Tensor
-
-    def take(self, places: Tensor) -> Attended:
-        """The members in these places i64[B, N], of M in one row."""
-        flat = places.flatten()
-        columns = (self.normal, self.queries, self.keys, self.values)
-        return Attended(*[of.index_select(0, flat).view(*places.shape, *of.shape[1:]) for of in columns])
+    scores: Tensor
+    results: Tensor
 
 
 class Attention(nn.Module):
@@ -45,61 +38,46 @@ class Attention(nn.Module):
     def __init__(self, random: np.random.Generator, size: int):
         """size: E, a multiple of 4."""
         super().__init__()
-        self._size = size
+        self.size = size
         self.projections = linear(random, size, 3 * size, gain=math.sqrt(VARIANCE))  # queries, keys, values
         self.result = linear(random, size, size, gain=math.sqrt(VARIANCE))
 
     def forward(self, members: Tensor, is_absent: Tensor) -> Tensor:
         """f32[B, E] of f32[B, N, E] and bool[B, N]; zeros for a set without members."""
-        return self.mean(self.project(members), is_absent)
+        normal, queries, keys, values = self._projected(members)
+        attended = (self._scores(queries, keys, is_absent).softmax(-1) @ values).permute(1, 2, 0, 3)
+        embedded = self.embedded(self.result(attended.flatten(2)) + normal)
+        return mean(embedded, ~is_absent)
 
-    def project(self, members: Tensor) -> Attended:
-        """Each of f32[..., E]."""
-        normal = functional.layer_norm(members, (self._size,))
-        projected = self.projections(normal).view(*members.shape[:-1], 3, HEADS, self._size // HEADS)
-        return Attended(normal, *projected.unbind(-3))
+    def attended(self, members: Tensor, is_absent: Tensor) -> Attended:
+        """Of f32[B, N, E] and bool[B, N]."""
+        normal, queries, keys, values = self._projected(members)
+        scores = self._scores(queries, keys, is_absent)
+        by_head = self.result.weight.view(self.size, HEADS, -1).permute(1, 2, 0)  # f32[H, E / H, E]
+        results = (values.flatten(1, 2) @ by_head).view(*values.shape[:3], self.size)
+        return Attended(normal, scores, results)
 
-    def mean(self, members: Attended, is_absent: Tensor) -> Tensor:
-        """f32[B, E] of members [B, N, ...] and bool[B, N]."""
-        queries, keys, values = (of.transpose(1, 2) for of in (members.queries, members.keys, members.values))
-        weights = self._weights(queries @ keys.transpose(2, 3), is_absent[:, None, None])
-        attended = (weights @ values).transpose(1, 2).flatten(2)
-        return self._pooled(attended, members.normal, is_absent)
+    def embedded(self, residual: Tensor) -> Tensor:
+        """Members after attention, each of f32[..., E]."""
+        return functional.layer_norm(residual, (self.size,))
 
-    def mean_with_each_replaced(self, members: Attended, others: Attended, is_absent: Tensor) -> Tensor:
-        """f32[B, N, E]: `mean` of each set N times, where at the n-th time other n takes the place of member n.
+    def _projected(self, members: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The members, normalized, and their queries, keys and values, each f32[H, B, N, E / H]."""
+        normal = functional.layer_norm(members, (self.size,))
+        projected = self.projections(normal).view(*members.shape[:2], 3, HEADS, -1).permute(2, 3, 0, 1, 4)
+        queries, keys, values = projected.contiguous()
+        return normal, queries, keys, values
 
-        members, others: [B, N, ...]. Scores between members are computed once for all N of them.
-        """
-        num_members = is_absent.shape[1]
-        queries, keys, values = (of.transpose(1, 2) for of in (members.queries, members.keys, members.values))
-        of_others = (of.transpose(1, 2) for of in (others.queries, others.keys, others.values))
-        other_queries, other_keys, other_values = of_others
-        is_same = torch.eye(num_members, dtype=torch.bool, device=is_absent.device)
-        # scores f32[B, H, n, query, key]
-        towards_other = (queries @ other_keys.transpose(2, 3)).transpose(2, 3)[..., None]
-        of_other = (other_queries @ keys.transpose(2, 3)).masked_fill(is_same, 0)
-        of_other = of_other + torch.diag_embed((other_queries * other_keys).sum(3))
-        scores = torch.where(is_same[:, None, :], towards_other, (queries @ keys.transpose(2, 3))[:, :, None])
-        scores = torch.where(is_same[:, :, None], of_other[:, :, :, None, :], scores)
-        weights = self._weights(scores, is_absent[:, None, None, None])
-        to_other = weights.diagonal(dim1=2, dim2=4).transpose(2, 3)[..., None]  # f32[B, H, n, query, 1]
-        to_members = weights.masked_fill(is_same[:, None, :], 0)
-        attended = (to_members.flatten(2, 3) @ values).view(*to_members.shape[:4], -1)
-        attended = attended + to_other * other_values[:, :, :, None]
-        normal = torch.where(is_same[:, :, None], others.normal[:, :, None], members.normal[:, None])
-        return self._pooled(attended.permute(0, 2, 3, 1, 4).flatten(3), normal, is_absent[:, None])
+    def _scores(self, queries: Tensor, keys: Tensor, is_absent: Tensor) -> Tensor:
+        """What queries and keys have in common."""
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(self.size)  # of all E, not of a head
+        return scores.masked_fill(is_absent[:, None], FORBIDDEN)
 
-    def _weights(self, scores: Tensor, is_absent: Tensor) -> Tensor:
-        """Of the members, from what queries and keys have in common."""
-        scores = scores / math.sqrt(self._size)  # of all E, not of a head
-        return scores.masked_fill(is_absent, FORBIDDEN).softmax(-1)
 
-    def _pooled(self, attended: Tensor, normal: Tensor, is_absent: Tensor) -> Tensor:
-        """f32[..., E] of f32[..., N, E]."""
-        embedded = functional.layer_norm(self.result(attended) + normal, (self._size,))
-        present = (~is_absent).to(embedded.dtype)[..., None]
-        return (embedded * present).sum(-2) / (present.sum(-2) + 1e-7)
+def mean(members: Tensor, is_present: Tensor) -> Tensor:
+    """f32[..., E] of f32[..., N, E] and bool[..., N]."""
+    present = is_present.to(members.dtype)
+    return (members * present[..., None]).sum(-2) / (present.sum(-1, keepdim=True) + 1e-7)
 
 
 def embedding(random: np.random.Generator, inputs: int, size: int) -> nn.Linear:

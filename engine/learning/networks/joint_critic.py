@@ -21,6 +21,7 @@ from rl_tui.engine.learning.networks.attention import VARIANCE, Attention, embed
 from rl_tui.engine.learning.networks.flat import placed
 from rl_tui.engine.learning.networks.layers import Layers, linear
 from rl_tui.engine.learning.networks.memory import Memory, Sequences
+from rl_tui.engine.learning.networks.replaced_members import attend_with_each_replaced
 
 
 class JointCritic(nn.Module):
@@ -79,17 +80,18 @@ class JointCritic(nn.Module):
         """Hidden units of each joint step, or with memory of each row, then those for baselines of each row; and how
         many agents there are, f32[..., 1] of each."""
         encoded = self.encoder(tuple(map(_together, features, joint.others)))
-        members = self._index(joint.agents)
-        is_absent, members = members < 0, members.clamp(min=0)
-        observed = self.attention.project(functional.silu(self.observed(encoded))).take(members)
-        counts = (~is_absent).sum(1, keepdim=True) * 2.0 / self.largest - 1
-        counts = counts.to(encoded.dtype)
-        hidden, of_rows = self.attention.mean(observed, is_absent), self._index(joint.of_rows)
+        agents, of_rows = self._index(joint.agents), self._index(joint.of_rows)
+        is_absent, places = agents < 0, agents.clamp(min=0)
+        counts = ((~is_absent).sum(1, keepdim=True) * 2.0 / self.largest - 1).to(encoded.dtype)
+        observed = functional.silu(self.observed(encoded))[places]
+        of_agents: Tensor | None = None
+        if self.acted is None or joint.actions is None:
+            hidden = self.attention(observed, is_absent)
+        else:
+            acted = functional.silu(self.acted(torch.cat([encoded, joint.actions], 1)))[places]
+            of_agents, hidden = attend_with_each_replaced(self.attention, acted, observed, is_absent)
         found = [(hidden, counts) if self.memory is None else (hidden[of_rows], counts[of_rows])]
-        if self.acted is not None and joint.actions is not None:
-            embedded = functional.silu(self.acted(torch.cat([encoded, joint.actions], 1)))
-            acted = self.attention.project(embedded).take(members)
-            of_agents = self.attention.mean_with_each_replaced(acted, observed, is_absent)
+        if of_agents is not None:
             found.append((of_agents[of_rows, self._index(joint.places)], counts[of_rows]))
         return [self.layers(own) for own, _ in found], [own for _, own in found]
 
