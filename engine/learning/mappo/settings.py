@@ -2,47 +2,10 @@
 
 from typing import ClassVar
 
-from rl_tui.engine.config.hyperparameters import Schedule
-from rl_tui.engine.config.types import Fraction, NotNegative, Positive, PositiveWhole
-from rl_tui.engine.learning.on_policy.settings import (
-    ADVICE,
-    AdamEpsilon,
-    ClippedSettings,
-    JointRatio,
-    MaxGradNorm,
-    NormalizeAdvantage,
-    TargetKL,
-    ValueClip,
-    ValueCoefficient,
-)
+from rl_tui.engine.learning.on_policy.group_settings import GroupSettings
 
 
-class MAPPOSettings(ClippedSettings):
+class MAPPOSettings(GroupSettings):
     """Hyperparameters of PPO with a critic that sees the whole group."""
 
-    values_groups: ClassVar = True
     implementation: ClassVar = "rl_tui.engine.learning.mappo.trainer:MAPPOTrainer"
-    synonyms: ClassVar = {"lambda": "lambd", "gamma": "reward_signals.extrinsic.gamma", "num_epochs": "num_epoch"}
-    changeable: ClassVar = (
-        *("learning_rate", "beta", "epsilon", "lambd"),
-        *("num_epoch", "value_coefficient", "target_kl"),
-    )
-    advice: ClassVar = ADVICE
-
-    batch_size: PositiveWhole = 1024
-    buffer_size: PositiveWhole = 10240
-    learning_rate: Positive = 3e-4
-    beta: NotNegative = 5e-3
-    epsilon: Positive = 0.2
-    lambd: Fraction = 0.95
-    num_epoch: PositiveWhole = 3
-    learning_rate_schedule: Schedule = "linear"
-    beta_schedule: Schedule = "linear"
-    epsilon_schedule: Schedule = "linear"
-    max_grad_norm: MaxGradNorm = None
-    value_coefficient: ValueCoefficient = 0.5
-    value_clip: ValueClip = None
-    target_kl: TargetKL = None
-    joint_ratio: JointRatio = False
-    normalize_advantage: NormalizeAdvantage = "buffer"
-    adam_epsilon: AdamEpsilon = 1e-8

@@ -16,13 +16,13 @@ from rl_tui.engine.learning.networks.attention import HEADS
 from rl_tui.engine.learning.on_policy.advantages import gae
 from rl_tui.engine.learning.on_policy.clipping import ClippedTrainer
 from rl_tui.engine.learning.on_policy.group_networks import GroupActorCritic, GroupModule, GroupOutputs
+from rl_tui.engine.learning.on_policy.group_settings import GroupSettings
 from rl_tui.engine.learning.on_policy.prepared import Minibatch
 from rl_tui.engine.learning.on_policy.rollout import Rollout
-from rl_tui.engine.learning.on_policy.settings import ClippedSettings
 from rl_tui.engine.learning.value_function import Values, no_values
 from rl_tui.engine.specs import TERMINATED, Bool, Float32, State, Trajectories
 
-S = TypeVar("S", bound=ClippedSettings)
+S = TypeVar("S", bound=GroupSettings)
 
 
 class GroupTrainer(ClippedTrainer[S]):
