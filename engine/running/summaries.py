@@ -16,6 +16,7 @@ from rl_tui.engine.running.reported_statistics import ReportedStatistics
 from rl_tui.engine.running.self_play.live_league import LiveLeague
 from rl_tui.engine.running.summary_statistics import SummaryStatistics, histogram
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.group_tags import EARLY_ENDS, GROUP_RETURN, GROUP_SIZE, GROUPS
 from rl_tui.engine.session.messages import MetricsReported
 from rl_tui.engine.session.returns import RECENT_EPISODES, RecentEpisodes
 from rl_tui.engine.specs import Float32, Int64, Trajectories
@@ -23,8 +24,6 @@ from rl_tui.engine.specs import Float32, Int64, Trajectories
 ELO = "Self-play/ELO"  # ML-Agents' tag
 UNLEARNED_RETURN = "Environment/Unlearned Cumulative Reward"  # of episodes that another policy played
 UNLEARNED_LENGTH = "Environment/Unlearned Episode Length"
-GROUP_RETURN = "Environment/Group Cumulative Reward"  # ML-Agents' tag
-GROUP_SIZE, EARLY_ENDS = "Environment/Group Size", "Environment/Early Ends in Group"
 SHORTEST_SECONDS = 1e-9  # of a clock that did not advance
 
 
@@ -141,12 +140,15 @@ class SummaryReporter:
         self._reported.warn_of_missing()
         summary = self.statistics.flush()
         returns, lessons = summary.returns, self._settings.lessons
+        metrics = {**summary.metrics, **(lessons.metrics if lessons is not None else {})}
+        if num_groups := summary.counts.get(GROUP_RETURN):
+            metrics[GROUPS] = num_groups
         self._bus.publish(
             MetricsReported(
                 behavior=self._settings.behavior,
                 step=step,
                 elapsed_seconds=time.monotonic() - self._settings.started_at,
-                metrics={**summary.metrics, **(lessons.metrics if lessons is not None else {})},
+                metrics=metrics,
                 mean_return=float(returns.mean()) if len(returns) else None,
                 std_return=float(returns.std()) if len(returns) else None,
                 returns=histogram(returns),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rl_tui.engine.session.behavior_view import EVALUATION, LESSON_NUMBER, RETURN
+from rl_tui.engine.session.group_tags import GROUP_RETURN
 from rl_tui.engine.session.league_view import RATING
 from rl_tui.engine.session.text import safe_text
 
@@ -19,7 +20,7 @@ USUAL = (  # offered before the first summary
 )
 INTERESTING = (  # of any trainer, the earliest signs of trouble first
     RATING,
-    "Environment/Group Cumulative Reward",
+    GROUP_RETURN,
     "Environment/Episode Length",
     "Policy/Entropy",
     "Policy/Continuous Entropy Coeff",

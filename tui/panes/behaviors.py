@@ -9,6 +9,7 @@ from functools import partial
 from rich.cells import cell_len
 
 from rl_tui.engine.session.behavior_view import BehaviorView
+from rl_tui.engine.session.group_tags import GROUP_RETURN
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.glyphs import Glyphs
@@ -44,6 +45,7 @@ COLUMNS = (
     Column("steps", 6, lambda b, _: count(b.step)),
     Column("elo", 5, lambda b, _: rating_text(b.rating), lambda b, _: b.plays_itself or b.rating is not None),
     Column("mean 100", 8, lambda b, _: number(b.mean_return), lambda b, _: b.has_returns),
+    Column("group", 8, lambda b, _: number(b.metrics.get(GROUP_RETURN)), lambda b, _: GROUP_RETURN in b.metrics),
     Column("done", 4, lambda b, _: f"{percent(b.step, b.max_steps)}%" if b.max_steps else ""),
     Column(
         "eval",
@@ -70,7 +72,7 @@ COLUMNS = (
 )
 COLUMN_ORDER = (
     "algo", "steps", "max", "done", "st/s", "episodes", "updates", "lesson", "length", "entropy", "v loss",
-    "eval", "best loss", "best ckpt", "mean 100", "elo",
+    "eval", "best loss", "best ckpt", "group", "mean 100", "elo",
 )  # fmt: skip
 
 

@@ -6,6 +6,8 @@ from itertools import islice
 
 from rl_tui.engine.session.behavior_view import EVALUATION, LESSON_NUMBER, BehaviorView
 from rl_tui.engine.session.environment_view import worker_word
+from rl_tui.engine.session.group_tags import GROUP_RETURN
+from rl_tui.engine.session.history import History
 from rl_tui.engine.session.league_view import RATING
 from rl_tui.engine.session.messages import TimeSplit
 from rl_tui.engine.session.text import safe_text
@@ -32,6 +34,8 @@ from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.behaviors import direction_sign
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
 from rl_tui.tui.panes.environments import awaited_for, num_restarts, restarts_of, standing_lines, workers_of
+from rl_tui.tui.panes.group_lines import TAGS as GROUP_TAGS
+from rl_tui.tui.panes.group_lines import group_lines
 from rl_tui.tui.panes.league_words import is_resting, rating_text, team_forms
 from rl_tui.tui.panes.lesson_words import lesson_name, lessons_decided_by, missing
 from rl_tui.tui.panes.reward_streams import stream_lines, tags_of
@@ -67,16 +71,13 @@ METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow
     "Losses/Held-Out Cloning Loss": "held out",
     "Policy/Action Magnitude": "action size",
     "Environment/Action Cost Share": "action cost",
-    "Environment/Group Cumulative Reward": "group total",
-    "Environment/Group Size": "group size",
-    "Environment/Early Ends in Group": "early ends",
     "Losses/Baseline Loss": "base loss",
     "Evaluation/Episode Length": "eval length",
     "Evaluation/Win Rate": "win rate",
     "Performance/Steps per Second": "speed",
 }
 REPLAY_STEPS = ("Policy/Replay Steps", "Policy/Labels")  # how full the replay buffer is, by what it keeps
-SHOWN_ELSEWHERE = frozenset(
+SHOWN_ELSEWHERE = GROUP_TAGS | frozenset(
     ("Environment/Cumulative Reward", "Environment/Episode Length", "Is Training", *REPLAY_STEPS, EVALUATION, RATING)
 )
 NAME_WIDTH, VALUE_WIDTH = 11, 8  # "environment"; the longest of `number`
@@ -169,6 +170,9 @@ def warning_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line
 def course_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
     """Its rating, what its newest episodes returned and its evaluations, then how it came there."""
     rows = [*rating_lines(behavior, frame, width), *return_lines(behavior, frame.glyphs)]
+    of_groups = behavior.histories.get(GROUP_RETURN, History())
+    trend_of_groups = trend_spans(of_groups, behavior.lesson_began_at, frame.glyphs)
+    rows += group_lines(behavior, trend_of_groups, width, NAME_WIDTH, VALUE_WIDTH)
     rows += evaluation_lines(behavior, frame.glyphs)
     best = behavior.best_return if behavior.best_loss is None else behavior.best_loss
     episodes = [("length", number(behavior.mean_length)), ("episodes", count(behavior.num_episodes))]
@@ -188,7 +192,7 @@ def return_lines(behavior: BehaviorView, glyphs: Glyphs) -> list[Line]:
         return []
     mean = f"mean of {behavior.recent.count}" if behavior.recent.count else "mean return"
     first = line(Span(" " + left(mean, NAME_WIDTH), "dim"), Span(right(number(behavior.mean_return), VALUE_WIDTH)))
-    return [first if behavior.plays_itself else line(*first, "  ", *trend_spans(behavior, glyphs))]
+    return [first if behavior.plays_itself else line(*first, "  ", *course_trend(behavior, glyphs))]
 
 
 def rating_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
@@ -197,7 +201,7 @@ def rating_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]
         return []
     first = line(Span(" " + left("elo", NAME_WIDTH), "dim"), Span(right(rating_text(behavior.rating), VALUE_WIDTH)))
     if behavior.plays_itself:
-        first = line(*first, "  ", *trend_spans(behavior, frame.glyphs))
+        first = line(*first, "  ", *course_trend(behavior, frame.glyphs))
     if behavior.league is None:
         return [first]
     head = Span(" " + left("league", NAME_WIDTH + 1), "dim")
@@ -243,17 +247,21 @@ def replay_lines(behavior: BehaviorView) -> list[Line]:
     return rows
 
 
-def trend_spans(behavior: BehaviorView, glyphs: Glyphs) -> Line:
-    """Direction and percent, and over how many steps: "▲ +1.8% in 750k steps"; empty where it is unknown. Of a rating
-    the points."""
-    history = behavior.course
-    found = trend(np.array(history.steps), np.array(history.mean), since=behavior.course_since)
+def course_trend(behavior: BehaviorView, glyphs: Glyphs) -> Line:
+    """Of the curve that says how well it learns."""
+    return trend_spans(behavior.course, behavior.course_since, glyphs, is_rating=behavior.plays_itself)
+
+
+def trend_spans(history: History, since: float, glyphs: Glyphs, is_rating: bool = False) -> Line:
+    """Direction and percent from this step on, and over how many steps: "▲ +1.8% in 750k steps"; empty where it is
+    unknown. Of a rating the points."""
+    found = trend(np.array(history.steps), np.array(history.mean), since=since)
     sign = direction_sign(found.direction, glyphs)
     if found.direction == 0:
         return line(Span("steady", "dim")) if found.steps else ()
     about = round_count(float(f"{found.steps:.2g}"))  # three digits would not fit at 120 columns
     change = "" if found.percent is None else f" {found.percent:+.{1 if abs(found.percent) < 100 else 0}f}%"
-    if behavior.plays_itself:  # Elo has no zero to be a percentage of
+    if is_rating:  # Elo has no zero to be a percentage of
         change = f" {found.change:+.0f}"
     return line(sign, Span(change, sign.tone), Span(f" in {about} steps", "dim"))
 
