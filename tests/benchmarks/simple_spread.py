@@ -1,7 +1,8 @@
 """`python -m tests.benchmarks.simple_spread [--peer FOLDER]`: one policy for three agents, beside SuperSuit's.
 
 FOLDER, or $SUPERSUIT_PEER, is a virtual environment with stable-baselines3, supersuit and mpe2. Both train PPO with
-shared parameters and equal settings in eight copies of simple_spread_v3, and take turns; seeds are 0, 1, 2, ...
+shared parameters and equal settings in eight copies of simple_spread_v3; rl-tui also MA-POCA, with what the agents of a
+copy earn on average as the reward of their group. They take turns; seeds are 0, 1, 2, ...
 
     return              of the last tenth of the episodes, the mean over agents
     steps per second    of agents, of the whole training, and without the time within the environment
@@ -27,16 +28,17 @@ from tests.benchmarks.tables import table, verdict
 ROOT = Path(__file__).parents[2]
 SPEED_MARK = 2.0  # outside the environment
 STEPS, ROUNDS = 245_760, 3  # 80 rollouts
+PEER = "SB3, SuperSuit"
 KEYS = ("mean_return", "steps_per_second", "outside")
 
 
-def configuration(num_steps: int, seed: int, results: str) -> str:
+def configuration(num_steps: int, seed: int, results: str, trainer: str) -> str:
     """The task as a configuration file of rl-tui."""
     from tests.benchmarks import spread_world as world
 
     rollout = world.COPIES * world.AGENTS * world.ROLLOUT
     behavior = {
-        "trainer_type": "ppo",
+        "trainer_type": trainer,
         "hyperparameters": {
             "batch_size": world.BATCH_SIZE,
             "buffer_size": rollout,
@@ -61,7 +63,9 @@ def configuration(num_steps: int, seed: int, results: str) -> str:
         "checkpoint_interval": num_steps,
         "threaded": False,
     }
-    env = {"env": "tests.benchmarks.spread_world:make", "num_envs": world.COPIES, "seed": seed}
+    env: dict[str, object] = {"env": "tests.benchmarks.spread_world:make", "num_envs": world.COPIES, "seed": seed}
+    if trainer == "poca":
+        env["behaviors"] = {"Spread": {"agents": "*", "group": True, "common_reward": True}}
     checkpoints = {"run_id": "bench", "results_dir": results}
     return yaml.safe_dump(
         {
@@ -73,14 +77,14 @@ def configuration(num_steps: int, seed: int, results: str) -> str:
     )
 
 
-def train(num_steps: int, seed: int) -> None:
+def train(num_steps: int, seed: int, trainer: str) -> None:
     """One training of rl-tui in this process."""
     from rl_tui import train as train_run
     from tests.benchmarks import spread_world as world
 
     with TemporaryDirectory(prefix="rl-tui-bench-") as folder:
         file = Path(folder, "spread.yaml")
-        file.write_text(configuration(num_steps, seed, folder))
+        file.write_text(configuration(num_steps, seed, folder, trainer))
         world.forget()
         train_run(file, quiet=True)
 
@@ -103,34 +107,41 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     chosen = parser.parse_args()
-    ours = [sys.executable, "-m", "tests.benchmarks.simple_spread_run"]
-    if not chosen.peer:
-        print(table(HEAD, [_row("rl-tui", [measured(ours, chosen.steps, seed) for seed in range(chosen.rounds)])]))
-        return 0
-    python = Path(chosen.peer, "bin", "python")
-    if fault := fault_of(python, "supersuit, stable_baselines3, mpe2"):
-        parser.error(f"--peer: its bin/python {fault}")
-    peer = [python, "-m", "tests.benchmarks.simple_spread_peer"]
-    pairs = [(measured(peer, chosen.steps, seed), measured(ours, chosen.steps, seed)) for seed in range(chosen.rounds)]
-    theirs, own = zip(*pairs, strict=True)
-    speed = statistics.median(mine["outside"] / other["outside"] for other, mine in pairs)
-    gain = statistics.mean(mine["mean_return"] - other["mean_return"] for other, mine in pairs)
-    marks = ("mark", f"{0:+.2f}: {verdict(gain >= 0)}", "", f"{SPEED_MARK:.2f}: {verdict(speed >= SPEED_MARK)}")
-    rows = [
-        _row("SB3, SuperSuit", theirs),
-        _row("rl-tui", own),
-        ("difference, ratio", f"{gain:+.2f}", "", f"{speed:.2f}"),
+    run = "tests.benchmarks.simple_spread_"
+    commands: dict[str, list[str | Path]] = {
+        name: [sys.executable, "-m", f"{run}{module}"]
+        for name, module in (("rl-tui, PPO", "run"), ("rl-tui, MA-POCA", "run_groups"))
+    }
+    if chosen.peer:
+        python = Path(chosen.peer, "bin", "python")
+        if fault := fault_of(python, "supersuit, stable_baselines3, mpe2"):
+            parser.error(f"--peer: its bin/python {fault}")
+        commands = {PEER: [python, "-m", f"{run}peer"], **commands}
+    rounds = [
+        {name: measured(command, chosen.steps, seed) for name, command in commands.items()}
+        for seed in range(chosen.rounds)
     ]
-    print(table(HEAD, [*rows, marks]))
-    for seed, (other, mine) in enumerate(pairs):
-        print(f"seed {seed}: return {other['mean_return']:.2f} and {mine['mean_return']:.2f}")
-    return 0 if speed >= SPEED_MARK and gain >= 0 else 1
+    print(table(HEAD, [_row(name, [found[name] for found in rounds]) for name in commands]))
+    for seed, found in enumerate(rounds):
+        returns = [f"{each['mean_return']:.2f}" for each in found.values()]
+        print(f"seed {seed}: returns {', '.join(returns)}")
+    reached = []
+    own, of_groups = list(commands)[-2:]
+    for better, other in [(own, PEER), (of_groups, PEER), (of_groups, own)][0 if chosen.peer else 2 :]:
+        gain = statistics.mean(found[better]["mean_return"] - found[other]["mean_return"] for found in rounds)
+        reached.append(gain >= 0)
+        print(f"return, {better} above {other}: {gain:+.2f}, mark {0:+.2f}: {verdict(reached[-1])}")
+    if chosen.peer:
+        speed = statistics.median(found[own]["outside"] / found[PEER]["outside"] for found in rounds)
+        reached.append(speed >= SPEED_MARK)
+        print(f"outside the environment, {own} beside {PEER}: {speed:.2f}, mark {SPEED_MARK}: {verdict(reached[-1])}")
+    return 0 if all(reached) else 1
 
 
 HEAD = ("", "return", "steps per second", "outside the environment")
 
 
-def _row(name: str, found: Sequence[dict[str, float]]) -> tuple[str, str, str, str]:
+def _row(name: str, found: Sequence[dict[str, float]]) -> tuple[str, ...]:
     mean = statistics.mean(each["mean_return"] for each in found)
     speeds = [statistics.median(each[key] for each in found) for key in KEYS[1:]]
     return name, f"{mean:.2f}", *(f"{speed:,.0f}" for speed in speeds)
