@@ -20,6 +20,7 @@ from rl_tui.engine.sampling.environments.unity.channels import Channels, make_ch
 from rl_tui.engine.sampling.environments.unity.clients import Client, Editor, StartedPlayer
 from rl_tui.engine.sampling.environments.unity.conversation import Conversation
 from rl_tui.engine.sampling.environments.unity.exchange import Exchange, PortTaken
+from rl_tui.engine.sampling.environments.unity.group_owners import GroupOwners
 from rl_tui.engine.sampling.environments.unity.player import LaunchPlan
 from rl_tui.engine.sampling.failures import InstanceStopped
 from rl_tui.engine.sampling.parameters import COPY_STRIDE, Parameters, ParameterValues, shifted
@@ -75,6 +76,7 @@ class UnityEnvironment:
         self._conversation = Conversation(self._exchange, self._client)
         self._behaviors: Behaviors | None = None  # of the connection; None without one
         self._blank_images = BlankImages(self._notes.warn)
+        self._group_owners = GroupOwners(self._notes.warn)
         self._known: Mapping[str, BehaviorSpec] = {}
         self._first: dict[str, Steps] | None = None  # what the next reset returns
         self._parameters: ParameterValues = {}
@@ -201,6 +203,7 @@ class UnityEnvironment:
             if answer:
                 break
             reply = _reply(messages.STEP)
+        self._group_owners.look(answer)
         if self._settings.no_graphics:
             self._blank_images.look(behaviors.specs, answer)
         statistics = self._channels.pop_statistics()
