@@ -158,6 +158,11 @@ class Pane(Widget):
             return "changed"
         return "current" if 0 <= frame.now - self._made_at < self.seconds else "old"
 
+    @property
+    def waited(self) -> float:
+        """Seconds for which the lines have been due, as of the last `check`."""
+        return 0.0 if self._frame is None else self._frame.now - self._made_at - self.seconds
+
     def redraw(self) -> list[Patch]:
         """Make the lines again for the frame and the spot of the last `check`; returns the patches to paint."""
         frame, spot = self._frame, self._spot

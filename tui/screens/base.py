@@ -137,6 +137,8 @@ class RunScreen(Screen[None]):
         checked = [(pane, pane.check(frame, where.get(pane))) for pane in self._panes]
         is_beat = any(pane.seconds == BEAT and condition in DUE for pane, condition in checked)
         due = [pane for pane, condition in checked if must_redraw(pane, condition, is_beat)]
+        if is_beat:
+            due += most_overdue([pane for pane, condition in checked if condition == "old" and pane not in due])
         patches = [patch for pane in due for patch in pane.redraw()]
         self._had_patches |= bool(patches)
         return patches
@@ -394,3 +396,10 @@ def must_redraw(pane: Pane, condition: Condition, is_beat: bool) -> bool:
     if condition == "hidden" or not is_beat or pane.seconds in (0, math.inf):
         return condition in DUE
     return pane.seconds == BEAT or condition == "changed"
+
+
+def most_overdue(waiting: Sequence[Pane]) -> list[Pane]:
+    """Of the slower panes that a beat has put off the one that has waited longest, where that is a turn of its own:
+    if pictures are a second apart, each has a beat, and there is none in between."""
+    late = [pane for pane in waiting if pane.waited >= pane.seconds]
+    return [max(late, key=lambda pane: pane.waited)] if late else []

@@ -7,7 +7,7 @@ import re
 import pytest
 from textual.events import MouseScrollDown, MouseScrollUp
 
-from rl_tui.engine.session.messages import BehaviorStateChanged
+from rl_tui.engine.session.messages import BehaviorStateChanged, MetricsReported
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.panes.base import Pane
 from rl_tui.tui.panes.behaviors import BehaviorsPane
@@ -168,6 +168,17 @@ async def test_state_change_shows_before_the_next_beat() -> None:
         view.apply(scenes.Envelope(view.position[1] + 1, view.now, BehaviorStateChanged("Crawler", "paused")))
         app.tick()
         assert "‖ paused" in await settled_text(pilot)
+
+
+async def test_small_charts_go_on_where_pictures_are_so_rare_that_the_figures_change_with_each() -> None:
+    """A large screen beside a busy training has a picture a second, and figures are due after 0.9 seconds."""
+    metrics = {"Environment/Episode Length": 7000.0, "Policy/Entropy": 7000.0}
+    async with overview_of(scenes.healthy(1), (200, 60)) as overview:
+        assert "last 7000" not in await overview.text()
+        for number in range(20):
+            step = 400_000 + 1000 * number
+            text = await overview.publish(MetricsReported("Walker", step, 60.0, metrics, None, None, None, True))
+        assert text.count("last 7000") == 2
 
 
 async def test_readonly_is_said_in_the_bottom_line() -> None:
