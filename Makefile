@@ -81,12 +81,13 @@ faults: $(VENV)/.ready-dev
 gpu: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.gpu --device $(DEVICE) $(ARGS)
 
-# Of the demo, and of runs of two behaviors and of three reward signals that are recorded here and now.
+# Of the demo, and of runs of two behaviors, of three reward signals and of groups that are recorded here and now.
 screenshots: $(VENV)/.ready-dev
 	$(BIN)/rl-tui screenshots/two_behaviors.yaml --no-ui --run-id two-behaviors --force --seed 0
 	$(BIN)/rl-tui screenshots/three_streams.yaml --no-ui --run-id three-streams --force --seed 1
+	$(BIN)/rl-tui poca/Rescue --no-ui --run-id rescue --force --seed 1
 	$(BIN)/python -m screenshots.make_screenshots overview=results/two-behaviors/events.jsonl \
-	    streams=results/three-streams/events.jsonl --until 0.85 $(ARGS)
+	    groups=results/rescue/events.jsonl streams=results/three-streams/events.jsonl --until 0.85 $(ARGS)
 	$(BIN)/python -m screenshots.make_game_screenshots
 
 clean:
