@@ -17,8 +17,8 @@ def group_lines(behavior: BehaviorView, trend: Line, width: int, name_width: int
         return []
     earned = Span(right(number(metrics[GROUP_RETURN]), value_width))
     size, early = metrics.get(GROUP_SIZE, 0.0), metrics.get(EARLY_ENDS, 0.0)
-    ends = f", {early:.2g} end early" if early else ""
-    forms = f"  of {size:.2g} agent{'' if size == 1 else 's'}{ends}", f"  of {size:.2g}{ends}"
+    ends = f", {_about(early)} end early" if early else ""
+    forms = f"  of {_about(size)} agent{'' if size == 1 else 's'}{ends}", f"  of {_about(size)}{ends}"
     words = next((form for form in forms if name_width + value_width + len(form) < width - 1), forms[-1])
     return [
         line(Span(" " + left("group total", name_width), "dim"), earned, "  ", *trend),
@@ -28,3 +28,8 @@ def group_lines(behavior: BehaviorView, trend: Line, width: int, name_width: int
             Span(words, "dim"),
         ),
     ]
+
+
+def _about(agents: float) -> str:
+    """A mean number of agents, with a digit behind the point where it is small."""
+    return f"{agents:.2g}" if agents < 10 else f"{agents:.0f}"

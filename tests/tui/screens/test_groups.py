@@ -66,6 +66,7 @@ def test_there_is_no_line_where_nothing_ends_early_nor_without_groups() -> None:
     assert lines(OF_GROUPS | {GROUP_SIZE: 1.0, EARLY_ENDS: 0.0})[1].endswith("  of 1 agent")
     assert lines(OF_GROUPS)[1].endswith("  of 3 agents, 0.97 end early")
     assert lines(OF_GROUPS, 44)[1].endswith("  of 3, 0.97 end early")
+    assert lines(OF_GROUPS | {GROUP_SIZE: 128.4, EARLY_ENDS: 0.0})[1].endswith("  of 128 agents")
     assert lines(OF_GROUPS | {GROUP_SIZE: 2.46, EARLY_ENDS: 0.0})[1].endswith("  of 2.5 agents")
 
 
