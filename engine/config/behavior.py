@@ -164,8 +164,11 @@ class BehaviorConfig(Settings):
 
     @field_validator("network_settings")
     @classmethod
-    def _check_memory(cls, network: NetworkSettings, info: ValidationInfo) -> NetworkSettings:
+    def _check_network(cls, network: NetworkSettings, info: ValidationInfo) -> NetworkSettings:
         hyper: Hyperparameters | None = info.data.get("hyperparameters")
+        if hyper and network.hidden_units % hyper.attention_heads:
+            text = f"a multiple of {hyper.attention_heads}, the heads of the attention of {info.data['trainer_type']}"
+            raise refusal(must_be(text, network.hidden_units), "hidden_units")
         if not network.memory or not hyper:
             return network
         batch_size: int | None = getattr(hyper, "batch_size", None)  # a trainer may have no mini-batches

@@ -179,8 +179,12 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most similar to another one, if any is."""
-    return next(iter(difflib.get_close_matches(word[:_LONGEST_WORD], list(known), n=1)), None)
+    """The known word that is most similar to another one, if any is; capitals count where they decide."""
+    words, word = list(known), word[:_LONGEST_WORD]
+    if near := difflib.get_close_matches(word, words, n=1):
+        return near[0]
+    lowered = {known.lower(): known for known in words}
+    return next((lowered[near] for near in difflib.get_close_matches(word.lower(), lowered, n=1)), None)
 
 
 def one_of(words: Iterable[str]) -> str:

@@ -33,6 +33,7 @@ class Hyperparameters(ChangeableSettings):
     squashes_actions: ClassVar[bool] = False  # the policy bounds continuous actions by a tanh
     learns_from_rewards: ClassVar[bool] = True
     values_groups: ClassVar[bool] = False  # its critic sees all agents of a group
+    attention_heads: ClassVar[int] = 1  # by which network_settings.hidden_units must be divisible
 
     # For warnings, by their kind (engine/session/health/monitor.py lists the common ones).
     health_rules: ClassVar[Mapping[str, str]] = {}  # rules of its own as "module:Class"; "": a common one is left out

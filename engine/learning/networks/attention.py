@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from rl_tui.engine.learning.networks.layers import linear, weight
 
-HEADS = 4
+HEADS = 4  # as in on_policy/group_settings.py
 VARIANCE = 0.125  # ML-Agents: every weight here is normal with variance 0.125 / E
 FORBIDDEN = -1e6  # the score of an absent member; finite, so that a set may have none
 

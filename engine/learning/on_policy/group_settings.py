@@ -22,6 +22,7 @@ class GroupSettings(ClippedSettings):
     """Those of a trainer that derives from `GroupTrainer`."""
 
     values_groups: ClassVar = True
+    attention_heads: ClassVar = 4
     synonyms: ClassVar = {"lambda": "lambd", "gamma": "reward_signals.extrinsic.gamma", "num_epochs": "num_epoch"}
     changeable: ClassVar = (
         *("learning_rate", "beta", "epsilon", "lambd"),

@@ -11,8 +11,6 @@ from typing import ClassVar, TypeVar
 import numpy as np
 import torch
 
-from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.learning.networks.attention import HEADS
 from rl_tui.engine.learning.on_policy.advantages import gae
 from rl_tui.engine.learning.on_policy.clipping import ClippedTrainer
 from rl_tui.engine.learning.on_policy.group_networks import GroupActorCritic, GroupModule, GroupOutputs
@@ -34,12 +32,7 @@ class GroupTrainer(ClippedTrainer[S]):
     _network: GroupActorCritic  # type: ignore[assignment]  # whose forward pass needs the joint steps
 
     def _make_network(self, device: torch.device) -> GroupActorCritic:  # type: ignore[override]  # as above
-        """Raises ConfigError for a number of hidden units that attention cannot divide."""
         network = self._config.network_settings
-        if network.hidden_units % HEADS:
-            raise ConfigError(
-                f"network_settings.hidden_units: must be a multiple of {HEADS}, got {network.hidden_units}"
-            )
         arguments = self._layout, self._spec.actions, network, len(self._streams), self.has_baselines
         return GroupActorCritic(GroupModule(self._random, *arguments), device)
 

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.mappo.trainer import MAPPOTrainer
+from rl_tui.engine.learning.networks.attention import HEADS
+from rl_tui.engine.learning.on_policy.group_settings import GroupSettings
 from rl_tui.engine.learning.on_policy.group_trainer import GroupTrainer, whole_groups_terminated
 from rl_tui.engine.learning.on_policy.rollout import Rollout
 from rl_tui.engine.learning.poca.trainer import POCATrainer
@@ -122,6 +124,7 @@ def test_agents_without_a_group_are_alone(name: str) -> None:
 
 def test_hidden_units_that_attention_cannot_divide_are_refused() -> None:
     settings = {"trainer_type": "poca", "network_settings": {"hidden_units": 10}}
-    spec = BehaviorSpec("Team", (VECTOR,), CONTINUOUS)
-    with pytest.raises(ConfigError, match=r"^network_settings\.hidden_units: must be a multiple of 4, got 10$"):
-        POCATrainer(spec, BehaviorConfig.model_validate(settings), 1, torch.device("cpu"))
+    with pytest.raises(ValidationError, match=r"must be a multiple of 4, the heads of the attention of poca, got 10"):
+        BehaviorConfig.model_validate(settings)
+    assert GroupSettings.attention_heads == HEADS
+    BehaviorConfig.model_validate(settings | {"trainer_type": "ppo"})
