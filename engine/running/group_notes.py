@@ -21,11 +21,12 @@ class GroupNotes:
     def see(self, block: Trajectories) -> None:
         """The next block of experience."""
         if self._is_first and self._values_groups and block.group_ids is None:
-            self._log(f"none of its agents has a group; to {self._trainer} each is alone")
+            self._log(f"none of its agents has a group: to {self._trainer} each is alone, as to ppo, which is faster")
         if block.group_rewards is not None and not self._has_rewards:
             others = one_of(trainers_that_value_groups())
-            text = "the rewards of its groups are added to those of their agents"
-            self._log(text if self._values_groups else f"{text}. To credit each for what the group does use {others}")
+            added = f"the rewards of its groups are added to those of their agents; trainer_type {others} credits each"
+            learned = "its groups earn rewards, and each agent is credited with what it contributes"
+            self._log(learned if self._values_groups else f"{added} with what it contributes")
             self._has_rewards = True
         if block.group_rewards is not None and not self._has_lone_ones:
             groups = block.group_ids

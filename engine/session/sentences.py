@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rl_tui.engine.session.environment_view import bare_reason, named_reason, worker_word
+from rl_tui.engine.session.group_tags import GROUP_RETURN
 from rl_tui.engine.session.league_view import RATING
 from rl_tui.engine.session.messages import (
     DELTAS,
@@ -104,6 +105,7 @@ def summary(event: MetricsReported, *, learns_offline: bool = False) -> Sentence
     else:
         parts.append(f"Mean Reward: {event.mean_return:0.3f}")
         parts.append(f"Std of Reward: {event.std_return or 0.0:0.3f}")
+    parts += [f"Mean Group Reward: {event.metrics[GROUP_RETURN]:0.3f}"] if GROUP_RETURN in event.metrics else []
     parts.append("Training" if event.is_training else "Not Training")
     parts += [f"ELO: {event.metrics[RATING]:0.3f}"] if RATING in event.metrics else []
     return Sentence("info", "", event.behavior, ". ".join(parts) + ".", opening="")

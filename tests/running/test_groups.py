@@ -21,6 +21,7 @@ PONG = {"env": "toy:pong", "env_kwargs": {"players": 2}, "num_envs": 4}
 SETTINGS: dict[str, Any] = {"max_steps": 2000, "time_horizon": 16, "summary_freq": 500}
 HYPER = {"batch_size": 64, "buffer_size": 512}
 ADDED = "the rewards of its groups are added to those of their agents"
+CREDITED = "its groups earn rewards, and each agent is credited with what it contributes"
 
 
 def run_of(tmp_path: Path, trainer: str, env: dict[str, Any], **settings: Any) -> Any:
@@ -36,7 +37,7 @@ def notes(run: Any) -> list[str]:
 
 def test_a_trainer_that_sees_single_agents_names_those_that_see_groups(tmp_path: Path) -> None:
     assert notes(run_of(tmp_path, "ppo", PONG)) == [
-        f"{ADDED}. To credit each for what the group does use poca or mappo"
+        f"{ADDED}; trainer_type poca or mappo credits each with what it contributes"
     ]
 
 
@@ -47,7 +48,7 @@ def test_groups_learn_in_self_play_with_memory_and_in_workers(trainer: str, work
     own_play = {"save_steps": 256, "swap_steps": 64, "team_change": 512}
     env = {**PONG, "num_workers": workers}
     run = run_of(tmp_path, trainer, env, network_settings=memory, self_play=own_play)
-    assert notes(run) == [ADDED]
+    assert notes(run) == [CREDITED]
     assert len(run.of(LeagueReported)[-1].snapshots) > 1
     reported = {tag for event in run.of(MetricsReported) for tag in event.metrics}
     assert ("Losses/Baseline Loss" in reported) == (trainer == "poca")
@@ -55,7 +56,7 @@ def test_groups_learn_in_self_play_with_memory_and_in_workers(trainer: str, work
 
 def test_agents_without_groups_are_said_to_be_alone(tmp_path: Path) -> None:
     assert notes(run_of(tmp_path, "poca", {"env": "toy:pong", "num_envs": 4})) == [
-        "none of its agents has a group; to poca each is alone"
+        "none of its agents has a group: to poca each is alone, as to ppo, which is faster"
     ]
 
 
