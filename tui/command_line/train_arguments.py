@@ -206,7 +206,7 @@ def _add_output_flags(group: argparse._ArgumentGroup) -> None:
 
 def _add_run_flags(group: argparse._ArgumentGroup) -> None:
     _add_settings(group, run_flags.CHECKPOINTS)
-    group.add_argument("--trainer", metavar="NAME", help="without CONFIG: ppo (default) or sac")
+    group.add_argument("--trainer", metavar="NAME", help="without CONFIG: ppo (default), sac or another")
     group.add_argument("--deterministic", action="store_true", help="take the most likely actions, or their mean")
     _add_settings(group, (*run_flags.SEED, *run_flags.DEVICE))
     set_text = "set a setting by its path; a list or mapping as JSON; may be repeated"

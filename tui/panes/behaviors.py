@@ -54,7 +54,8 @@ COLUMNS = (
         lambda b, _: bool(b.evaluations),
     ),
     Column("lesson", 6, lambda b, view: lesson_of(b, view) or "-", lambda b, view: bool(lesson_of(b, view))),
-    Column("algo", 4, lambda b, _: safe_text(b.algorithm).upper()),
+    Column("algo", 4, lambda b, _: algorithm_of(b), lambda _, view: not has_long_algorithm(view)),
+    Column("trainer", 7, lambda b, _: algorithm_of(b), lambda _, view: has_long_algorithm(view)),
     Column("max", 5, lambda b, _: count(b.max_steps) if b.max_steps else ""),
     Column("st/s", 5, lambda b, _: count(b.steps_per_second) if b.steps_per_second else "-"),
     Column("best ckpt", 9, lambda b, _: number(b.best_return), lambda b, _: b.best_loss is None),
@@ -71,7 +72,7 @@ COLUMNS = (
     Column("v loss", 8, lambda b, _: number(b.metrics.get("Losses/Value Loss"))),
 )
 COLUMN_ORDER = (
-    "algo", "steps", "max", "done", "st/s", "episodes", "updates", "lesson", "length", "entropy", "v loss",
+    "algo", "trainer", "steps", "max", "done", "st/s", "episodes", "updates", "lesson", "length", "entropy", "v loss",
     "eval", "best loss", "best ckpt", "group", "mean 100", "elo",
 )  # fmt: skip
 
@@ -262,6 +263,16 @@ def awaited_words(behavior: BehaviorView, frame: Frame) -> str:
 def is_warned(behavior: BehaviorView, view: RunView) -> bool:
     """Whether something looks wrong with it now."""
     return any(name == behavior.name for _, name in view.warnings)
+
+
+def algorithm_of(behavior: BehaviorView) -> str:
+    """The name of its trainer."""
+    return safe_text(behavior.algorithm).upper()
+
+
+def has_long_algorithm(view: RunView) -> bool:
+    """Whether a trainer's name needs the wider of two columns."""
+    return any(cell_len(algorithm_of(behavior)) > 4 for behavior in view.behaviors.values())
 
 
 def lesson_of(behavior: BehaviorView, view: RunView) -> str:

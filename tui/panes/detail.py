@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import Literal, TypeAlias
 
 from rl_tui.engine.session.behavior_view import EVALUATION, LESSON_NUMBER, BehaviorView
 from rl_tui.engine.session.environment_view import worker_word
@@ -35,7 +36,7 @@ from rl_tui.tui.panes.behaviors import direction_sign
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
 from rl_tui.tui.panes.environments import awaited_for, num_restarts, restarts_of, standing_lines, workers_of
 from rl_tui.tui.panes.group_lines import TAGS as GROUP_TAGS
-from rl_tui.tui.panes.group_lines import group_lines
+from rl_tui.tui.panes.group_lines import group_line, group_pairs
 from rl_tui.tui.panes.league_words import is_resting, rating_text, team_forms
 from rl_tui.tui.panes.lesson_words import lesson_name, lessons_decided_by, missing
 from rl_tui.tui.panes.reward_streams import stream_lines, tags_of
@@ -83,6 +84,7 @@ SHOWN_ELSEWHERE = GROUP_TAGS | frozenset(
 NAME_WIDTH, VALUE_WIDTH = 11, 8  # "environment"; the longest of `number`
 PAIR_WIDTH = NAME_WIDTH + VALUE_WIDTH + 2
 Pair = tuple[str, str]  # a name and a value
+Unit: TypeAlias = Literal["percent", "points", "none"]  # of a trend
 
 
 class DetailPane(Pane):
@@ -171,14 +173,15 @@ def course_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]
     """Its rating, what its newest episodes returned and its evaluations, then how it came there."""
     rows = [*rating_lines(behavior, frame, width), *return_lines(behavior, frame.glyphs)]
     of_groups = behavior.histories.get(GROUP_RETURN, History())
-    trend_of_groups = trend_spans(of_groups, behavior.lesson_began_at, frame.glyphs)
-    rows += group_lines(behavior, trend_of_groups, width, NAME_WIDTH, VALUE_WIDTH)
+    trend_of_groups = trend_spans(of_groups, behavior.lesson_began_at, frame.glyphs, "none")
+    rows += group_line(behavior, trend_of_groups, NAME_WIDTH, VALUE_WIDTH)
     rows += evaluation_lines(behavior, frame.glyphs)
     best = behavior.best_return if behavior.best_loss is None else behavior.best_loss
     episodes = [("length", number(behavior.mean_length)), ("episodes", count(behavior.num_episodes))]
     pairs = [
         ("best ckpt" if behavior.best_loss is None else "best loss", number(best)),
         *(episodes if behavior.has_returns else []),
+        *group_pairs(behavior),
         ("updates", count(behavior.num_updates)),
         ("steps/s", count(behavior.steps_per_second)),
     ]
@@ -249,20 +252,23 @@ def replay_lines(behavior: BehaviorView) -> list[Line]:
 
 def course_trend(behavior: BehaviorView, glyphs: Glyphs) -> Line:
     """Of the curve that says how well it learns."""
-    return trend_spans(behavior.course, behavior.course_since, glyphs, is_rating=behavior.plays_itself)
+    unit: Unit = "points" if behavior.plays_itself else "percent"  # Elo has no zero to be a percentage of
+    return trend_spans(behavior.course, behavior.course_since, glyphs, unit)
 
 
-def trend_spans(history: History, since: float, glyphs: Glyphs, is_rating: bool = False) -> Line:
-    """Direction and percent from this step on, and over how many steps: "▲ +1.8% in 750k steps"; empty where it is
-    unknown. Of a rating the points."""
+def trend_spans(history: History, since: float, glyphs: Glyphs, unit: Unit) -> Line:
+    """Direction and change from this step on, and over how many steps: "▲ +1.8% in 750k steps"; empty where it is
+    unknown."""
     found = trend(np.array(history.steps), np.array(history.mean), since=since)
     sign = direction_sign(found.direction, glyphs)
     if found.direction == 0:
         return line(Span("steady", "dim")) if found.steps else ()
     about = round_count(float(f"{found.steps:.2g}"))  # three digits would not fit at 120 columns
-    change = "" if found.percent is None else f" {found.percent:+.{1 if abs(found.percent) < 100 else 0}f}%"
-    if is_rating:  # Elo has no zero to be a percentage of
+    change = ""
+    if unit == "points":
         change = f" {found.change:+.0f}"
+    elif unit == "percent" and found.percent is not None:
+        change = f" {found.percent:+.{1 if abs(found.percent) < 100 else 0}f}%"
     return line(sign, Span(change, sign.tone), Span(f" in {about} steps", "dim"))
 
 

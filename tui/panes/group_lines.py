@@ -10,26 +10,21 @@ from rl_tui.tui.drawing.text import count, left, number, right
 TAGS = frozenset((GROUP_RETURN, GROUPS, GROUP_SIZE, EARLY_ENDS))
 
 
-def group_lines(behavior: BehaviorView, trend: Line, width: int, name_width: int, value_width: int) -> list[Line]:
-    """Of the newest summary. trend: of what groups earn; nothing where there are none."""
-    metrics = behavior.metrics
-    if GROUP_RETURN not in metrics:
+def group_line(behavior: BehaviorView, trend: Line, name_width: int, value_width: int) -> list[Line]:
+    """What they earned in the newest summary. trend: of that; nothing where there are none."""
+    if GROUP_RETURN not in behavior.metrics:
         return []
-    earned = Span(right(number(metrics[GROUP_RETURN]), value_width))
-    size, early = metrics.get(GROUP_SIZE, 0.0), metrics.get(EARLY_ENDS, 0.0)
-    ends = f", {_about(early)} end early" if early else ""
-    forms = f"  of {_about(size)} agent{'' if size == 1 else 's'}{ends}", f"  of {_about(size)}{ends}"
-    words = next((form for form in forms if name_width + value_width + len(form) < width - 1), forms[-1])
+    earned = Span(right(number(behavior.metrics[GROUP_RETURN]), value_width))
+    return [line(Span(" " + left("group total", name_width), "dim"), earned, "  ", *trend)]
+
+
+def group_pairs(behavior: BehaviorView) -> list[tuple[str, str]]:
+    """How many they were in the newest summary, how many agents each had, and how many of these ended early."""
+    metrics = behavior.metrics
+    if GROUPS not in metrics:
+        return []
+    sizes = [("group size", GROUP_SIZE), ("early ends", EARLY_ENDS)]
     return [
-        line(Span(" " + left("group total", name_width), "dim"), earned, "  ", *trend),
-        line(
-            Span(" " + left("groups", name_width), "dim"),
-            Span(right(count(metrics.get(GROUPS, 0.0)), value_width)),
-            Span(words, "dim"),
-        ),
+        ("groups", count(metrics[GROUPS])),
+        *((name, number(metrics[tag])) for name, tag in sizes if tag in metrics),
     ]
-
-
-def _about(agents: float) -> str:
-    """A mean number of agents, with a digit behind the point where it is small."""
-    return f"{agents:.2g}" if agents < 10 else f"{agents:.0f}"

@@ -9,7 +9,7 @@ from rl_tui.engine.session.group_tags import EARLY_ENDS, GROUP_RETURN, GROUP_SIZ
 from rl_tui.engine.session.messages import BehaviorStarted, BehaviorStateChanged, MetricsReported
 from rl_tui.tui.charts.metrics import metric_order
 from rl_tui.tui.panes.detail import metric_pairs
-from rl_tui.tui.panes.group_lines import group_lines
+from rl_tui.tui.panes.group_lines import group_line, group_pairs
 from tests.tui.driver import Driven
 from tests.tui.scenes import Story
 from tests.tui.snapshots import check
@@ -52,22 +52,24 @@ async def test_what_groups_earn_can_be_seen_beside_what_agents_earn() -> None:
         assert walkers[head.index("group") + 4] == "-"
         text = await screen.publish(reported(OF_GROUPS | {GROUP_RETURN: 1.375}))
         assert "group total   1.375" in text
-        assert "groups        1.23k  of 3, 0.97 end early" in text
+        assert "groups        1.23k" in text
+        assert "group size    3.000  early ends    0.970" in text
 
 
-def lines(metrics: dict[str, float], width: int = 60) -> list[str]:
-    behavior = BehaviorView("Rescue")
-    behavior.metrics = metrics
-    return ["".join(span.text for span in row).rstrip() for row in group_lines(behavior, (), width, 11, 8)]
+def test_there_is_nothing_of_groups_without_any() -> None:
+    behavior = BehaviorView("Walker")
+    behavior.metrics = {"Policy/Entropy": 1.0}
+    assert group_line(behavior, (), 11, 8) == []
+    assert group_pairs(behavior) == []
 
 
-def test_there_is_no_line_where_nothing_ends_early_nor_without_groups() -> None:
-    assert lines({"Policy/Entropy": 1.0}) == []
-    assert lines(OF_GROUPS | {GROUP_SIZE: 1.0, EARLY_ENDS: 0.0})[1].endswith("  of 1 agent")
-    assert lines(OF_GROUPS)[1].endswith("  of 3 agents, 0.97 end early")
-    assert lines(OF_GROUPS, 44)[1].endswith("  of 3, 0.97 end early")
-    assert lines(OF_GROUPS | {GROUP_SIZE: 128.4, EARLY_ENDS: 0.0})[1].endswith("  of 128 agents")
-    assert lines(OF_GROUPS | {GROUP_SIZE: 2.46, EARLY_ENDS: 0.0})[1].endswith("  of 2.5 agents")
+async def test_a_trainer_with_a_long_name_has_a_column_wide_enough() -> None:
+    story = Story()
+    story.begin("Rescue", algorithm="mappo", environment="toy:rescue")
+    async with Driven(story.view(), (80, 24)) as screen:
+        head, row = (await screen.text()).splitlines()[2:4]
+        assert "trainer" in head
+        assert "MAPPO" in row
 
 
 def test_what_is_in_these_lines_is_not_listed_again_and_is_the_first_other_curve() -> None:
