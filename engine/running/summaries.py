@@ -74,13 +74,14 @@ class SummaryReporter:
         self._groups = GroupNotes(settings.behavior, settings.config, bus)
         self._bus = bus
         self._lessons_version = settings.lessons.version if settings.lessons is not None else 0
+        self._ranks_groups = False
         self._throughput = Throughput(settings.clock)
         self.restart()
 
     def restart(self) -> None:
         """Forget everything."""
         self.statistics = SummaryStatistics()
-        self._recent, self._ranked = RecentEpisodes(), RecentEpisodes()
+        self._recent, self._ranked, self._ranked_groups = RecentEpisodes(), RecentEpisodes(), RecentEpisodes()
         self._throughput.restart()
 
     @property
@@ -90,9 +91,10 @@ class SummaryReporter:
 
     @property
     def ranking_return(self) -> float | None:
-        """Over the newest episodes of the current lessons; None before the first has ended."""
+        """Over the newest episodes of the current lessons; None before the first has ended. Of groups where there are
+        any and the trainer learns from the whole of them: for these an agent may give up what it could earn itself."""
         self._follow_lessons()
-        return self._ranked.mean
+        return self._ranked_groups.mean if self._ranks_groups else self._ranked.mean
 
     def _follow_lessons(self) -> None:
         """Leave out the episodes of earlier lessons, and one of each agent, which it may have begun in these."""
@@ -100,12 +102,16 @@ class SummaryReporter:
         if lessons is not None and lessons.version != self._lessons_version:
             self._lessons_version = lessons.version
             self._ranked = RecentEpisodes(num_ignored=self._settings.num_agents)
+            self._ranked_groups = RecentEpisodes(num_ignored=self._settings.num_agents)
 
     def add_block(self, block: Trajectories, learned: Trajectories | None) -> None:
         """Count the episodes in a block of experience, and what its environment reported. learned: its
         `learned_part`."""
         self._groups.see(block)
         self.add_episodes(block.episode_returns, block.episode_lengths)
+        self._ranks_groups |= block.group_ids is not None and self._settings.config.hyperparameters.values_groups
+        for value in block.group_returns[-RECENT_EPISODES:].tolist():
+            self._ranked_groups.add(1, value)
         if self._settings.config.summary_freq != OFF:  # else nothing would ever flush them
             if learned is not None:
                 self.statistics.add_actions(learned)

@@ -11,6 +11,7 @@ import pytest
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.running.group_notes import GroupNotes
+from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LeagueReported, LogEmitted, MetricsReported
 from tests.fakes import RandomPolicy
@@ -73,3 +74,29 @@ def test_rewards_of_a_group_that_no_one_is_in_are_named_once() -> None:
     assert [event.message for event in texts if isinstance(event, LogEmitted) and event.level == "warning"] == [
         "agents without a group earned rewards of a group; these count as their own"
     ]
+
+
+@pytest.mark.parametrize(("trainer", "ranked"), [("poca", 2.0), ("mappo", 2.0), ("ppo", -0.5)])
+def test_checkpoints_of_a_trainer_that_sees_groups_are_ranked_by_what_groups_earn(trainer: str, ranked: float) -> None:
+    config = BehaviorConfig.model_validate({"trainer_type": trainer})
+    reporter = SummaryReporter(LearnerSettings("Team", config, True, 0.0), EventBus())
+    block = acted(RandomPolicy(SPEC.actions), np.random.default_rng(0), [3, 2])
+    lone = replace(block, episode_returns=np.array([-1, 0], np.float32), episode_lengths=np.array([3, 2]))
+    grouped = replace(lone, group_ids=np.array([4, 4, 4, 4, 4]), group_returns=np.empty(0, np.float32))
+    reporter.add_block(grouped, None)
+    assert reporter.ranking_return == (-0.5 if trainer == "ppo" else None), "no group has ended"
+    reporter.add_block(replace(grouped, group_returns=np.array([1, 3], np.float32)), None)
+    assert reporter.ranking_return == ranked
+    assert reporter.mean_return == -0.5
+    reporter.restart()
+    assert reporter.ranking_return is None
+
+
+def test_agents_without_groups_are_ranked_by_their_own_returns() -> None:
+    config = BehaviorConfig.model_validate({"trainer_type": "poca"})
+    reporter = SummaryReporter(LearnerSettings("Team", config, True, 0.0), EventBus())
+    block = acted(RandomPolicy(SPEC.actions), np.random.default_rng(0), [3, 2])
+    reporter.add_block(
+        replace(block, episode_returns=np.array([1, 2], np.float32), episode_lengths=np.array([3, 2])), None
+    )
+    assert reporter.ranking_return == 1.5
