@@ -23,6 +23,7 @@ from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State
 from tests.learning.poca.group_episodes import Groups
 from tests.learning.rollouts import acted, observed
 
+CPU = torch.device("cpu")
 VECTOR, GOAL = ObservationSpec("seen", (3,)), ObservationSpec("goal", (2,), is_goal=True)
 IMAGE, SET = ObservationSpec("camera", (20, 20, 1), "uint8"), ObservationSpec("others", (4, 2))
 CONTINUOUS, DISCRETE, HYBRID = ActionSpec(2), ActionSpec(0, (3, 2)), ActionSpec(1, (3,))
@@ -38,16 +39,19 @@ KINDS: dict[str, tuple[tuple[ObservationSpec, ...], ActionSpec, dict[str, Any]]]
 TRAINERS: dict[str, type[GroupTrainer[Any]]] = {"poca": POCATrainer, "mappo": MAPPOTrainer}
 
 
-def made(trainer: str, kind: str, **hyper: Any) -> GroupTrainer[Any]:
+def made(
+    trainer: str, kind: str, device: torch.device = CPU, is_curious: bool = True, **hyper: Any
+) -> GroupTrainer[Any]:
     observations, actions, network = KINDS[kind]
+    curiosity = {"curiosity": {"strength": 0.1, "network_settings": {"hidden_units": 8}}} if is_curious else {}
     settings = {
         "trainer_type": trainer,
         "hyperparameters": {"batch_size": 64, "learning_rate": 1e-3, **hyper},
         "network_settings": {"hidden_units": 8, "num_layers": 1, **network},
-        "reward_signals": {"extrinsic": {}, "curiosity": {"strength": 0.1, "network_settings": {"hidden_units": 8}}},
+        "reward_signals": {"extrinsic": {}} | curiosity,
     }
     spec = BehaviorSpec("Team", observations, actions)
-    return TRAINERS[trainer](spec, BehaviorConfig.model_validate(settings), 1, torch.device("cpu"))
+    return TRAINERS[trainer](spec, BehaviorConfig.model_validate(settings), 1, device)
 
 
 def experience(trainer: GroupTrainer[Any], seed: int) -> Trajectories:
