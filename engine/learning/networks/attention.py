@@ -44,15 +44,17 @@ class Attention(nn.Module):
 
     def forward(self, members: Tensor, is_absent: Tensor) -> Tensor:
         """f32[B, E] of f32[B, N, E] and bool[B, N]; zeros for a set without members."""
-        normal, queries, keys, values = self._projected(members)
-        attended = (self._scores(queries, keys, is_absent).softmax(-1) @ values).permute(1, 2, 0, 3)
-        embedded = self.embedded(self.result(attended.flatten(2)) + normal)
-        return mean(embedded, ~is_absent)
+        normal, projected = self._projected(members)
+        queries, keys, values = (of.transpose(1, 2) for of in projected.unbind(2))
+        weights = self._scores(queries, keys, is_absent[:, None, None]).softmax(-1)
+        attended = (weights @ values).transpose(1, 2).flatten(2)
+        return mean(self.embedded(self.result(attended) + normal), ~is_absent)
 
     def attended(self, members: Tensor, is_absent: Tensor) -> Attended:
         """Of f32[B, N, E] and bool[B, N]."""
-        normal, queries, keys, values = self._projected(members)
-        scores = self._scores(queries, keys, is_absent)
+        normal, projected = self._projected(members)
+        queries, keys, values = projected.permute(2, 3, 0, 1, 4).contiguous().unbind(0)  # each f32[H, B, N, E / H]
+        scores = self._scores(queries, keys, is_absent[:, None])
         by_head = self.result.weight.view(self.size, HEADS, -1).permute(1, 2, 0)  # f32[H, E / H, E]
         results = (values.flatten(1, 2) @ by_head).view(*values.shape[:3], self.size)
         return Attended(normal, scores, results)
@@ -61,17 +63,15 @@ class Attention(nn.Module):
         """Members after attention, each of f32[..., E]."""
         return functional.layer_norm(residual, (self.size,))
 
-    def _projected(self, members: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The members, normalized, and their queries, keys and values, each f32[H, B, N, E / H]."""
+    def _projected(self, members: Tensor) -> tuple[Tensor, Tensor]:
+        """The members, normalized, and f32[B, N, 3, H, E / H] of their queries, keys and values."""
         normal = functional.layer_norm(members, (self.size,))
-        projected = self.projections(normal).view(*members.shape[:2], 3, HEADS, -1).permute(2, 3, 0, 1, 4)
-        queries, keys, values = projected.contiguous()
-        return normal, queries, keys, values
+        return normal, self.projections(normal).view(*members.shape[:2], 3, HEADS, self.size // HEADS)
 
     def _scores(self, queries: Tensor, keys: Tensor, is_absent: Tensor) -> Tensor:
         """What queries and keys have in common."""
         scores = queries @ keys.transpose(2, 3) / math.sqrt(self.size)  # of all E, not of a head
-        return scores.masked_fill(is_absent[:, None], FORBIDDEN)
+        return scores.masked_fill(is_absent, FORBIDDEN)
 
 
 def mean(members: Tensor, is_present: Tensor) -> Tensor:
