@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 else:  # Python 3.11 knows no array[float]; for engine/session/plain.py, with the type code
     Doubles, Counts = Annotated[array, "d"], Annotated[array, "Q"]
 
+MOST_COUNTED = 2**62  # values of a bucket: two of these numbers can be added in its array
 HISTORY_POINTS = 4096  # more than any terminal has columns, so that zooming in shows more
 
 
@@ -84,9 +85,9 @@ class History:
 
     def _add(self, value: float, count: int) -> None:
         num_before = self.counts[-1] - self.broken[-1]
-        self.counts[-1] += count
+        self.counts[-1] = min(self.counts[-1] + count, MOST_COUNTED)
         if not math.isfinite(value):
-            self.broken[-1] += count
+            self.broken[-1] = min(self.broken[-1] + count, MOST_COUNTED)
             return
         if num_before == 0:
             self.low[-1] = self.high[-1] = self.mean[-1] = value
@@ -104,8 +105,8 @@ class History:
             merged_mean.append(_weighted(self.mean[at], first, self.mean[at + 1], second))
         self.low = array("d", [_either(min, self.low[at], self.low[at + 1]) for at in pairs])
         self.high = array("d", [_either(max, self.high[at], self.high[at + 1]) for at in pairs])
-        self.counts = array("Q", [self.counts[at] + self.counts[at + 1] for at in pairs])
-        self.broken = array("Q", [self.broken[at] + self.broken[at + 1] for at in pairs])
+        self.counts = array("Q", [min(self.counts[at] + self.counts[at + 1], MOST_COUNTED) for at in pairs])
+        self.broken = array("Q", [min(self.broken[at] + self.broken[at + 1], MOST_COUNTED) for at in pairs])
         self.mean = merged_mean
         self.steps, self.times = self.steps[1::2], self.times[1::2]
         self.stride *= 2

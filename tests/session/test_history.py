@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rl_tui.engine.session import history as history_module
-from rl_tui.engine.session.history import HISTORY_POINTS, History
+from rl_tui.engine.session.history import HISTORY_POINTS, MOST_COUNTED, History
 
 VALUES = st.floats(allow_nan=True, allow_infinity=True)
 MANY = [math.nan if at % 5 == 0 else (-1.5) ** (at % 23) for at in range(300)]  # several to a bucket
@@ -132,3 +132,13 @@ def test_many_points_stay_within_their_bound(monkeypatch):
     low, high, mean = (np.frombuffer(column) for column in (history.low, history.high, history.mean))
     assert (low.min(), high.max()) == (0.0, 6.0)
     assert np.allclose(mean[:-1], 3.0, atol=0.05)
+
+
+def test_more_values_than_can_be_counted_are_as_many_as_can_be() -> None:
+    history = History()
+    for step in range(2 * HISTORY_POINTS):
+        history.append(step, step, 1.0, 2**64)
+    assert set(history.counts) == {MOST_COUNTED}
+    broken = History()
+    broken.append(0, 0, math.nan, 2**64)
+    assert broken.counts[0] == broken.broken[0] == MOST_COUNTED
