@@ -1,6 +1,6 @@
 """The hyperparameters that the loop of an on-policy update reads, and those of the clipped objective."""
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
@@ -40,6 +40,10 @@ NormalizeAdvantage: TypeAlias = Annotated[
 AdamEpsilon: TypeAlias = Annotated[Positive, Field(description="Adam's epsilon.")]
 
 
+# What may change while a trainer with the clipped objective trains: nothing that shapes the network or the rollout.
+CLIPPED_CHANGEABLE = ("learning_rate", "beta", "epsilon", "lambd", "num_epoch", "value_coefficient", "target_kl")
+
+
 class OnPolicySettings(Hyperparameters):
     """Those of a trainer that derives from `OnPolicyTrainer`. It declares all of these, in its own order, with its own
     ranges and defaults."""
@@ -67,6 +71,16 @@ class OnPolicySettings(Hyperparameters):
 class ClippedSettings(OnPolicySettings):
     """Those of a trainer that derives from `ClippedTrainer`; it declares these, too."""
 
+    synonyms: ClassVar = {"lambda": "lambd", "gamma": "reward_signals.extrinsic.gamma", "num_epochs": "num_epoch"}
+    advice: ClassVar = {
+        "entropy_collapse": "raise beta, or roll back to an earlier checkpoint",
+        "kl_spike": "lower learning_rate or epsilon",
+        "clip_fraction": "lower learning_rate or num_epoch",
+        "same_returns": "reward steps toward the goal, make the task easier, or explore more: raise beta",
+        "no_improvement": "update more often (a smaller buffer_size, a higher num_epoch or learning_rate), reward steps"
+        " toward the goal, or raise beta",
+    }
+
     if TYPE_CHECKING:
         beta: float
         epsilon: float
@@ -81,13 +95,3 @@ class ClippedSettings(OnPolicySettings):
     def num_updates(self, max_steps: int) -> int:
         """One for each buffer that is filled."""
         return max_steps // self.buffer_size
-
-
-ADVICE = {
-    "entropy_collapse": "raise beta, or roll back to an earlier checkpoint",
-    "kl_spike": "lower learning_rate or epsilon",
-    "clip_fraction": "lower learning_rate or num_epoch",
-    "same_returns": "reward steps toward the goal, make the task easier, or explore more: raise beta",
-    "no_improvement": "update more often (a smaller buffer_size, a higher num_epoch or learning_rate), reward steps"
-    " toward the goal, or raise beta",
-}

@@ -5,7 +5,7 @@ from typing import ClassVar
 from rl_tui.engine.config.hyperparameters import Schedule
 from rl_tui.engine.config.types import Fraction, NotNegative, Positive, PositiveWhole
 from rl_tui.engine.learning.on_policy.settings import (
-    ADVICE,
+    CLIPPED_CHANGEABLE,
     AdamEpsilon,
     ClippedSettings,
     JointRatio,
@@ -21,12 +21,7 @@ class PPOSettings(ClippedSettings):
     """Hyperparameters of proximal policy optimization."""
 
     implementation: ClassVar = "rl_tui.engine.learning.ppo.trainer:PPOTrainer"
-    synonyms: ClassVar = {"lambda": "lambd", "gamma": "reward_signals.extrinsic.gamma", "num_epochs": "num_epoch"}
-    changeable: ClassVar = (  # nothing that shapes the network or the rollout
-        *("learning_rate", "beta", "epsilon", "lambd"),
-        *("num_epoch", "value_coefficient", "target_kl"),
-    )
-    advice: ClassVar = ADVICE
+    changeable: ClassVar = CLIPPED_CHANGEABLE
 
     batch_size: PositiveWhole = 1024
     buffer_size: PositiveWhole = 10240
