@@ -1,9 +1,7 @@
 """mlagents 1.1.0's MA-POCA in simple_spread, run by its own Python: steps and seed as arguments, the result as JSON on
 stdout. Models are not saved."""
 
-import json
 import logging
-import sys
 import tempfile
 import warnings
 
@@ -124,7 +122,4 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     RLTrainer.save_model = lambda self: None
     register_trainer_plugins()
-    steps, seed = map(int, sys.argv[1:])
-    train(groups.WARM_UP, seed)
-    train(steps, seed)
-    print(json.dumps(world.result(steps)))
+    world.run(train)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,7 +33,4 @@ def train(num_steps: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    steps, seed = map(int, sys.argv[1:])
-    train(groups.WARM_UP, seed)
-    train(steps, seed)
-    print(json.dumps(world.result(steps)))
+    world.run(train)

@@ -34,20 +34,13 @@ KEYS = ("mean_return", "steps_per_second", "outside")
 
 def configuration(num_steps: int, seed: int, results: str, trainer: str) -> str:
     """The task as a configuration file of rl-tui."""
+    from tests.benchmarks import spread_groups as groups
     from tests.benchmarks import spread_world as world
 
-    rollout = world.COPIES * world.AGENTS * world.ROLLOUT
     behavior = {
         "trainer_type": trainer,
         "hyperparameters": {
-            "batch_size": world.BATCH_SIZE,
-            "buffer_size": rollout,
-            "num_epoch": world.EPOCHS,
-            "learning_rate": world.LEARNING_RATE,
-            "learning_rate_schedule": "constant",
-            "beta": world.ENTROPY,
-            "epsilon": world.CLIP_RANGE,
-            "lambd": world.LAMBDA,
+            **groups.hyperparameters(),
             "value_coefficient": world.VALUE,
             "value_clip": None,
             "max_grad_norm": world.MAX_NORM,
@@ -59,7 +52,7 @@ def configuration(num_steps: int, seed: int, results: str, trainer: str) -> str:
         "reward_signals": {"extrinsic": {"gamma": world.GAMMA}},
         "time_horizon": world.ROLLOUT,
         "max_steps": num_steps,
-        "summary_freq": rollout,
+        "summary_freq": groups.UPDATE_ROWS,
         "checkpoint_interval": num_steps,
         "threaded": False,
     }
@@ -109,8 +102,8 @@ def main() -> int:
     chosen = parser.parse_args()
     run = "tests.benchmarks.simple_spread_"
     commands: dict[str, list[str | Path]] = {
-        name: [sys.executable, "-m", f"{run}{module}"]
-        for name, module in (("rl-tui, PPO", "run"), ("rl-tui, MA-POCA", "run_groups"))
+        name: [sys.executable, "-m", f"{run}run", trainer]
+        for name, trainer in (("rl-tui, PPO", "ppo"), ("rl-tui, MA-POCA", "poca"))
     }
     if chosen.peer:
         python = Path(chosen.peer, "bin", "python")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
-
 import supersuit
 import torch
 from stable_baselines3 import PPO
@@ -40,8 +37,5 @@ def train(num_steps, seed):
 
 
 if __name__ == "__main__":
-    steps, seed = map(int, sys.argv[1:])
     torch.set_num_threads(1)
-    train(2 * world.COPIES * world.AGENTS * world.ROLLOUT, seed)  # what is loaded at first use
-    train(steps, seed)
-    print(json.dumps(world.result(steps)))
+    world.run(train)

@@ -6,29 +6,33 @@ from __future__ import annotations
 from tests.benchmarks import spread_world as world
 
 BEHAVIOR = "Spread"
-WARM_UP = 2 * world.COPIES * world.AGENTS * world.ROLLOUT  # steps in which all is loaded that is needed once
+UPDATE_ROWS = world.COPIES * world.AGENTS * world.ROLLOUT
+
+
+def hyperparameters() -> dict[str, object]:
+    """Of PPO and of MA-POCA."""
+    return {
+        "batch_size": world.BATCH_SIZE,
+        "buffer_size": UPDATE_ROWS,
+        "num_epoch": world.EPOCHS,
+        "learning_rate": world.LEARNING_RATE,
+        "learning_rate_schedule": "constant",
+        "beta": world.ENTROPY,
+        "epsilon": world.CLIP_RANGE,
+        "lambd": world.LAMBDA,
+    }
 
 
 def behaviors(num_steps: int) -> dict[str, object]:
     """The section of this name, for a training of so many steps of agents."""
-    rollout = world.COPIES * world.AGENTS * world.ROLLOUT
     return {
         BEHAVIOR: {
             "trainer_type": "poca",
-            "hyperparameters": {
-                "batch_size": world.BATCH_SIZE,
-                "buffer_size": rollout,
-                "num_epoch": world.EPOCHS,
-                "learning_rate": world.LEARNING_RATE,
-                "learning_rate_schedule": "constant",
-                "beta": world.ENTROPY,
-                "epsilon": world.CLIP_RANGE,
-                "lambd": world.LAMBDA,
-            },
+            "hyperparameters": hyperparameters(),
             "network_settings": {"hidden_units": world.HIDDEN_UNITS, "num_layers": 2},
             "reward_signals": {"extrinsic": {"gamma": world.GAMMA}},
             "time_horizon": world.EPISODE,
             "max_steps": num_steps,
-            "summary_freq": rollout,
+            "summary_freq": UPDATE_ROWS,
         }
     }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mpe2 import simple_spread_v3
@@ -42,6 +45,14 @@ def result(num_steps: int) -> dict[str, float]:
         "outside": num_steps / (seconds - RECORD.seconds),
         "mean_return": sum(last) / len(last),
     }
+
+
+def run(train: Callable[[int, int], object]) -> None:
+    """Train with the steps and the seed that are the last arguments of this process, and print the result as JSON."""
+    num_steps, seed = map(int, sys.argv[-2:])
+    train(2 * COPIES * AGENTS * ROLLOUT, seed)  # what is loaded at first use
+    train(num_steps, seed)
+    print(json.dumps(result(num_steps)))
 
 
 class Timed(BaseParallelWrapper):
