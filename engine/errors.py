@@ -11,7 +11,7 @@ RlTuiError                   base; `exit_code` is what the process ends with
 ├── NonFiniteError           a loss, reward, ... is NaN or infinite    exit 5
 ├── RunBusyError             another process writes to this run        exit 6
 ├── CheckpointError          a checkpoint cannot be written or read    exit 7
-├── SyncError                a rank of a distributed training was lost exit 1
+├── SyncError                a rank of several was lost                exit 9
 ├── CommandError             a command to a run was refused or failed  exit 1
 ├── AttachError              a run that trains cannot be reached       exit 8
 ├── ExportError              an exported policy differs from its own   exit 1
@@ -92,7 +92,16 @@ class CheckpointError(RlTuiError):
 
 
 class SyncError(RlTuiError):
-    """Another rank of a distributed training has left, failed, or was silent beyond the deadline."""
+    """Another rank of a distributed training has left, failed, or was silent beyond the deadline.
+
+    exit_code: where that rank has failed and said so, that of its error.
+    """
+
+    exit_code = 9
+
+    def __init__(self, message: str, exit_code: int = exit_code) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 class CommandError(RlTuiError):

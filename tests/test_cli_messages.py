@@ -18,7 +18,9 @@ USAGE = re.compile(r"usage: .*?(?=^rl-tui.*: error: )", re.DOTALL | re.MULTILINE
 # command line -> what the answer names, or proposes
 REFUSED = {
     "Flags of a training": {
-        "ppo/CartPole --multi-gpu": "--torch-device",
+        "ppo/CartPole --ranks 0": "from 1",
+        "ppo/CartPole --ranks 2 --gpus 2": "--ranks",
+        "ppo/CartPole --ranks 16": "at least 16",
         "ppo/CartPole --save-freq 5000": "behaviors.NAME.checkpoint_interval",
         "ppo/CartPole --savefreq=5000": "--savefreq",
         "ppo/CartPole --keep-checkpoints 3": "behaviors.NAME.keep_checkpoints",

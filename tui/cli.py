@@ -29,6 +29,7 @@ from rl_tui.tui.command_line.configuration import (
     read_configuration,
     runnable_configuration,
 )
+from rl_tui.tui.command_line.ranks import ranks_request
 from rl_tui.tui.command_line.train_arguments import TrainArguments, parse_train_arguments
 from rl_tui.tui.command_line.watcher import is_watchable, play_watched, run_watched
 from rl_tui.tui.terminal.captured_output import CapturedOutput
@@ -36,6 +37,7 @@ from rl_tui.tui.terminal.streams import ensure_streams, silence, why_no_screen, 
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
+    from rl_tui.engine.running.ranks.requested import RanksRequest
 
 FIRST_WORDS = """\
 rl-tui trains game and robot agents, with a live screen in this terminal.
@@ -105,12 +107,14 @@ def run_command(words: Sequence[str], *, is_program: bool = False) -> int:
     if first[:1] != "-" and (closest(first, COMMANDS) or (rest and rest[0][:1] != "-")):
         find_config(first)  # a misspelled command, before its arguments are refused as a training's
     arguments = parse_train_arguments(words)
-    is_watched = is_program and not arguments.is_dry_run and is_watchable()
+    request = ranks_request(arguments)
+    is_started_here = request is not None and request.world is not None and request.world.is_started_here
+    is_watched = is_program and not arguments.is_dry_run and not is_started_here and is_watchable()
 
     def hangups() -> Hangups:  # of the terminal of the process that asks
         return Hangups(outlives=not arguments.stops_on_hangup)
 
-    if arguments.is_detached and not arguments.is_dry_run:
+    if arguments.is_detached and not arguments.is_dry_run and not is_started_here:
         if not is_watched:
             raise ConfigError("--detach: not possible within another program, a debugger or a profiler")
         from rl_tui.tui.command_line.detach import start_detached
@@ -130,8 +134,9 @@ def train(arguments: TrainArguments, on_training: Callable[[str], object] | None
     if arguments.is_dry_run:
         with CapturedOutput(PRINTED_LINES):
             config = read_configuration(arguments)
-        return print_effective(config)
-    reason = why_headless(arguments)
+        return print_effective(config, arguments.num_ranks)
+    request = ranks_request(arguments)
+    reason = why_headless(arguments, request)
     if reason is None:
         require_folder(arguments, choice)  # else a screen would open and close at once
         with imports_that_stay():
@@ -139,6 +144,10 @@ def train(arguments: TrainArguments, on_training: Callable[[str], object] | None
         return train_on_screen(arguments)
     with CapturedOutput(PRINTED_LINES):
         config = runnable_configuration(arguments)
+    if request is not None and not request.leads:
+        with imports_that_stay():
+            from rl_tui.tui.command_line.train_as_rank import train_as_rank
+        return train_as_rank(config, arguments, request)
     if reason:
         write_stderr(f"no screen: {reason}")
     with imports_that_stay():
@@ -171,8 +180,9 @@ def require_folder(arguments: TrainArguments, choice: Choice) -> None:
         folder.require_startable(resume, force, or_start=or_start)
 
 
-def print_effective(config: RunConfig) -> int:
-    """The effective configuration is on stdout, and on stderr why it would not start and which settings are unused.
+def print_effective(config: RunConfig, num_ranks: int = 1) -> int:
+    """The effective configuration is on stdout, and on stderr why it would not start, on so many ranks, and which
+    settings are unused.
 
     Returns the exit code: 2 for a run that would not start, 0 for one that would.
     """
@@ -183,7 +193,7 @@ def print_effective(config: RunConfig) -> int:
 
     write_stdout(effective_yaml(config))
     with CapturedOutput():  # what environments print is no part of the configuration
-        refused = refusals(config)
+        refused = refusals(config, num_ranks)
     for note in (*refused, *find_unused(config), *list_warnings(config)):
         write_stderr(note)
     for line in () if refused else filter(None, (editor_note(config), few_updates_note(config), start_note(config))):
@@ -191,6 +201,10 @@ def print_effective(config: RunConfig) -> int:
     return ConfigError.exit_code if refused else 0
 
 
-def why_headless(arguments: TrainArguments) -> str | None:
+def why_headless(arguments: TrainArguments, request: RanksRequest | None = None) -> str | None:
     """Why this run has no screen: None when it has one, "" with --no-ui."""
-    return "" if arguments.is_headless else why_no_screen() or None
+    if arguments.is_headless:
+        return ""
+    if request is not None and request.world is not None:
+        return f"the terminal is that of all ranks, which {request.world.launcher} has started; `rl-tui attach` has one"
+    return why_no_screen() or None

@@ -66,12 +66,14 @@ class Builder:
             environments: Sequence[NamedEnvironment] = [NamedEnvironment(self._source, tuple(run.config.behaviors))]
         else:
             environments = named_environments(run.config, run.seed, run.folder.run_logs, analytics)
-        first = run.role.rank * run.num_trained  # of this rank's copies among those of all
-        own = [
-            replace(each, source=replace(each.source, first_copy=each.source.first_copy + first))
-            for each in environments
-        ]
-        return [self._runner(environment, index) for index, environment in enumerate(own if first else environments)]
+        return [self._runner(self._own(environment, index), index) for index, environment in enumerate(environments)]
+
+    def _own(self, environment: NamedEnvironment, index: int) -> NamedEnvironment:
+        """With the copies of this rank among those of all."""
+        run, source = self._run, environment.source
+        if not run.role.has_others:
+            return environment
+        return replace(environment, source=replace(source, first_copy=index * run.num_envs + run.first_env))
 
     def _runner(self, environment: NamedEnvironment, index: int) -> EnvironmentRunner:
         run, source = self._run, environment.source
@@ -89,7 +91,7 @@ class Builder:
             environment.behaviors,
             made,
             _EnvironmentBehaviors(self, environment, index),
-            run.seed + index * ENVIRONMENT_SEEDS + run.role.rank * run.num_trained,
+            run.seed + index * ENVIRONMENT_SEEDS + run.first_env,
             run.bus,
             Control(self._ui_priority),
             follower,

@@ -12,6 +12,7 @@ from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.call_timeout import CallTimer, locate_call
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
+from rl_tui.engine.running.ranks.messages import Failure
 from rl_tui.engine.running.ranks.ranked_learning import RankedLearning, Stopped
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.sampling.failures import InstanceFailure
@@ -38,7 +39,7 @@ class EnvironmentWorker:
         self._output = output
         self._stepped_at = time.monotonic()
         self._is_submitting = False  # to a threaded learner, or to other ranks
-        self._failure = ""
+        self._failure: Failure | None = None
         self._is_renewed = False  # a behavior that diverged was rolled back
 
     @property
@@ -167,7 +168,7 @@ class EnvironmentWorker:
         try:
             should_continue = self._control.safe_point(serve)
         except SyncError as error:  # another rank was lost
-            self._failure, should_continue = str(error), False
+            self._failure, should_continue = Failure(str(error), error.exit_code), False
         self.awaits_roll_back = False
         return should_continue and not self._is_over()
 
@@ -268,7 +269,8 @@ class EnvironmentWorker:
             self._publish_failure(error, tuple(self.behaviors))
         if self._ranked is not None:
             self._ranked.fail(error)
-        self._failure = "" if isinstance(error, NonFiniteError) else str(error)
+        is_known = isinstance(error, NonFiniteError)  # to all ranks
+        self._failure = None if is_known else Failure(str(error), error.exit_code)
         if not self.behaviors:
             self._runner.failure = error
         for behavior in self.behaviors.values():

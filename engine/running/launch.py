@@ -36,7 +36,7 @@ from rl_tui.engine.storage.file_names import EVENTS
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
     from rl_tui.engine.remote.server import SessionServer
-    from rl_tui.engine.running.ranks.role import Role
+    from rl_tui.engine.running.ranks.requested import Ranks
 
 COMMANDS_WAITING = 100  # more keys than a user presses in a coordinator's tick
 STOPS_WAITING = 10  # room for stops only: a run can always be stopped
@@ -65,10 +65,10 @@ class Launch:
         self._served: SessionServer | None = None
         self.exit_code = 1  # of the process; valid once the run is over
 
-    def start(self, config: RunConfig, hooks: Hooks = NO_HOOKS, role: Role | None = None) -> None:
-        """Return at once; everything else happens in the coordinator's thread. Called once. role: of this rank, where
-        there are several."""
-        self._coordinator = spawn("coordinator", lambda: self._main(config, hooks, role), self._bus, self._crashed)
+    def start(self, config: RunConfig, hooks: Hooks = NO_HOOKS, ranks: Ranks | None = None) -> None:
+        """Return at once; everything else happens in the coordinator's thread. Called once. ranks: where there are
+        several."""
+        self._coordinator = spawn("coordinator", lambda: self._main(config, hooks, ranks), self._bus, self._crashed)
 
     def let_attach(self, live: LiveView | None = None) -> None:
         """Others of this user may attach while it trains. Called before `start`. live: see SessionServer."""
@@ -135,19 +135,33 @@ class Launch:
         """A mailbox with every event from now on."""
         return self._bus.subscribe()
 
-    def _main(self, config: RunConfig, hooks: Hooks, role: Role | None) -> None:
-        with imports_that_stay():
-            from rl_tui.engine.running.ranks.role import ALONE
-            from rl_tui.engine.running.run import Run  # imports torch: 0.9 s in which the screen is already shown
-
-        run = Run(config, self._bus, self._desk, self._commands, self._ui_priority, self.watching, hooks, role or ALONE)
+    def _main(self, config: RunConfig, hooks: Hooks, ranks: Ranks | None) -> None:
         try:
-            self.exit_code = run.main()
+            if ranks is not None:
+                self._begin(config, ranks)
+            with imports_that_stay():
+                from rl_tui.engine.running.run import Run  # imports torch: 0.9 s in which the screen is already shown
+
+            run = Run(config, self._bus, self._desk, self._commands, self._ui_priority, self.watching, hooks, ranks)
+            try:
+                self.exit_code = run.main()
+            finally:
+                self.failure = run.failure
         except RlTuiError as error:
             forget_locals(error)  # of libraries that report what is left when Python exits
             self.error, self.exit_code = error, error.exit_code
-        self.failure = run.failure
+        finally:
+            if ranks is not None:
+                ranks.close()
         self._end()
+
+    def _begin(self, config: RunConfig, ranks: Ranks) -> None:
+        try:
+            ranks.begin(config)
+        except RlTuiError as error:
+            self.failure = error
+            self._bus.publish(RunStateChanged("failed", str(error), error.exit_code))
+            raise
 
     def _crashed(self, error: BaseException) -> None:
         forget_locals(error)  # no tensors

@@ -24,20 +24,21 @@ from rl_tui.engine.config.writers import KIND as WRITERS
 from rl_tui.engine.errors import ConfigError, PluginError, RlTuiError
 from rl_tui.engine.running.evaluation.named_opponents import require_opponents
 from rl_tui.engine.running.imitated import require_imitated
+from rl_tui.engine.running.ranks.supported import require_supported
 from rl_tui.engine.sampling.environments.factory import require_environment
 from rl_tui.engine.sampling.environments.wrapping import require_wrapper
 from rl_tui.engine.storage.run_folder import RunFolder
 
 
-def refusals(config: RunConfig) -> list[str]:
-    """One line for each reason why a run of this configuration cannot start.
+def refusals(config: RunConfig, num_ranks: int = 1) -> list[str]:
+    """One line for each reason why a run of this configuration cannot start on so many ranks.
 
     No file is created or changed. The user's modules with environments and the installed plug-ins that the file names
     are imported; where one of these learns, the environments and trainers are made, too. Otherwise torch is not
     imported. Whether the device exists, the memory suffices and a checkpoint fits is not known before the start.
     """
     refused = [*find_unsupported(config), *config.source.lines(_unusable_plugins(config))]
-    checks = [*_checks(config), *([] if refused else _rehearsals(config))]
+    checks = [lambda: require_supported(config, num_ranks), *_checks(config), *([] if refused else _rehearsals(config))]
     for check in checks:
         try:
             check()

@@ -6,9 +6,10 @@ import gc
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -32,7 +33,11 @@ from rl_tui.engine.sampling.failures import StartStopped
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.command_desk import CommandDesk
 from rl_tui.engine.session.health.monitor import HealthMonitor
-from rl_tui.engine.session.messages import Command, Stop
+from rl_tui.engine.session.messages import Command, RunStateChanged, Stop
+from rl_tui.engine.session.states import RunState
+
+if TYPE_CHECKING:
+    from rl_tui.engine.running.ranks.requested import Ranks
 
 DEVICES_SECONDS = 1.0
 DRIVER_SECONDS = 2.0  # a driver that takes longer to answer is left behind
@@ -77,17 +82,17 @@ class Run:
         ui_priority: UiPriority,
         watching: WatchService,
         hooks: Hooks,
-        role: Role = ALONE,
+        ranks: Ranks | None = None,
     ):
-        """role: of this rank. One that does not lead trains, and ends when rank 0 does."""
+        """ranks: where there are several. One that does not lead trains, and ends when rank 0 does."""
         self._config = config
+        self._ranks = ranks
         self._watching = watching
         self._bus = bus
         self._commands = commands
         self._desk = desk
-        self._runtime = Runtime(config, bus, desk.report, ui_priority, hooks, role=role)
-        if not role.leads:
-            ui_priority.is_attended = True  # rank 0 knows whether a user watches
+        self._ui_priority = ui_priority
+        self._hooks = hooks
         self._internal_error: BaseException | None = None
         self._building_since = 0.0  # monotonic
         self._stopped_at = 0.0  # by a signal; monotonic
@@ -95,13 +100,21 @@ class Run:
 
     def main(self) -> int:
         """Train to the end and return the exit code. Raises RlTuiError when the run cannot start."""
-        with self._runtime as runtime:
+        self._building_since = time.monotonic()
+        try:
+            role = self._join()
+        except StartStopped:
+            return self._end_before_training(self._enter)
+        if not role.leads:
+            self._ui_priority.is_attended = True  # rank 0 knows whether a user watches
+        runtime = Runtime(self._config, self._bus, self._desk.report, self._ui_priority, self._hooks, role=role)
+        self._runtime = runtime
+        with runtime:
             try:
-                self._building_since = time.monotonic()
                 try:
                     runtime.open(self._crashed, self._is_to_stop)
                 except StartStopped:
-                    return self._end_before_training()
+                    return self._end_before_training(runtime.enter)
                 health = HealthReporter(self._bus)
                 try:
                     with LoggedWarnings(self._bus):
@@ -112,6 +125,24 @@ class Run:
                 self.failure = error
                 self._desk.close()
                 raise
+
+    def _join(self) -> Role:
+        """What this process is among others. Raises RlTuiError, StartStopped."""
+        if self._ranks is None:
+            return ALONE
+        try:
+            return self._ranks.join(self._config, self._bus, self._is_to_stop)
+        except StartStopped:
+            raise
+        except RlTuiError as error:
+            self.failure = error
+            self._desk.close()
+            self._enter("failed", str(error), error.exit_code)
+            raise
+
+    def _enter(self, state: RunState, reason: str, exit_code: int) -> None:
+        """Publish a state of the run before there is anything of it."""
+        self._bus.publish(RunStateChanged(state, reason, exit_code))
 
     def _train(self, health: HealthReporter) -> int:
         runtime = self._runtime
@@ -126,7 +157,7 @@ class Run:
                 worker.build(self._is_to_stop)
         except StartStopped:
             _close(workers)
-            return self._end_before_training()
+            return self._end_before_training(runtime.enter)
         except BaseException as error:
             runtime.has_traceback = isinstance(error, EnvironmentFailure)
             _close(workers)
@@ -158,9 +189,15 @@ class Run:
         role, runtime = self._runtime.role, self._runtime
         if not role.has_others:
             return EnvironmentWorker(runner, self._bus, runtime.folder.output)
-        ranked = RankedLearning(role, runner, runtime.lessons)
+        ranked = RankedLearning(role, runner, runtime.lessons, self._request)
         runtime.saver.on_wait = ranked.beat
         return EnvironmentWorker(runner, self._bus, runtime.folder.output, ranked)
+
+    def _request(self, stop: Stop) -> None:
+        """Any thread: as if the user had."""
+        if self._desk.open(stop):
+            with suppress(queue.Full):
+                self._commands.put_nowait(stop)
 
     def _tick(self, supervisor: Supervisor, router: CommandRouter) -> None:
         """Carry out a command, check the workers."""
@@ -190,7 +227,7 @@ class Run:
         with self._commands.mutex:
             return any(isinstance(command, Stop) for command in self._commands.queue)
 
-    def _end_before_training(self) -> int:
+    def _end_before_training(self, enter: Callable[[RunState, str, int], None]) -> int:
         """Carry out the stop that the environments were not waited for."""
         exit_code = 0
         with suppress(queue.Empty):
@@ -200,7 +237,7 @@ class Run:
                     exit_code = exit_code or command.exit_code
                     self._desk.finish(command.id, True, "stopped")
         self._desk.close()
-        self._runtime.enter("stopped", "before training began", exit_code)
+        enter("stopped", "before training began", exit_code)
         return exit_code
 
     def _crashed(self, error: BaseException) -> None:

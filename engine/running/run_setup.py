@@ -32,11 +32,13 @@ RANDOM_SEEDS = 10_000  # ML-Agents draws a seed from 0 to 9999 when none is give
 class RunSetup:
     """What all behaviors of a run share.
 
-    folder: open. report: where learners answer commands. files: of behaviors, by name; they grow when one appears, and
-    other threads iterate over copies. started_at: monotonic seconds.
+    config: with this rank's environments, of all `num_envs`. folder: open. report: where learners answer commands.
+    files: of behaviors, by name; they grow when one appears, and other threads iterate over copies. started_at:
+    monotonic seconds.
     """
 
     config: RunConfig
+    num_envs: int
     folder: RunFolder
     seed: int
     device: torch.device
@@ -55,11 +57,9 @@ class RunSetup:
         self.working_directory = Path.cwd()  # before there is an environment, which may change it
         self.restorer = Restorer(self.config.checkpoint_settings, self.folder, self.bus)
         settings = self.config.env_settings
-        num_trained = settings.num_envs * (1 if isinstance(settings.environment, str) else len(settings.environment))
-        self.num_trained = num_trained
-        self.copies_apart = itertools.count(
-            num_trained * self.role.size, settings.num_envs
-        )  # numbers of copies for evaluations
+        num_environments = 1 if isinstance(settings.environment, str) else len(settings.environment)
+        self.copies_apart = itertools.count(self.num_envs * num_environments, settings.num_envs)  # for evaluations
+        self.first_env, _ = self.role.own_part(self.num_envs)  # of this rank's copies of an environment
 
     @cached_property
     def budget(self) -> MemoryBudget:

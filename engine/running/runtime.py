@@ -29,7 +29,7 @@ from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.devices import usable_cpus
 from rl_tui.engine.running.machine.memory import keep_freed_memory
 from rl_tui.engine.running.preflight import require_players, require_writers, resumed_or_started
-from rl_tui.engine.running.ranks.messages import Welcome
+from rl_tui.engine.running.ranks.messages import RANKS, Welcome
 from rl_tui.engine.running.ranks.no_saver import NoSaver
 from rl_tui.engine.running.ranks.role import ALONE, Role
 from rl_tui.engine.running.record import RunRecord
@@ -43,7 +43,7 @@ from rl_tui.engine.sampling.pools.base import never
 from rl_tui.engine.sampling.pools.worker_process import start_seconds
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.command_desk import Report
-from rl_tui.engine.session.messages import RunStateChanged, Stop
+from rl_tui.engine.session.messages import RunStarted, RunStateChanged, Stop
 from rl_tui.engine.session.states import RunState
 from rl_tui.engine.session.text import excerpt
 from rl_tui.engine.storage.run_folder import RunFolder
@@ -78,10 +78,10 @@ class Runtime:
         names. role: of this rank; one that does not lead has no folder, and writes nothing. is_inline: everything is
         done in the caller's thread, which calls `logs.write_pending` from time to time.
         """
-        limit_threads()
+        limit_threads(role.local_size)
         keep_freed_memory()
         show_stacks_of_crash()
-        self.config = config
+        self.config = own_part(config, role)
         self.bus = bus
         self.role = role
         self.folder = RunFolder.of(config)
@@ -109,6 +109,8 @@ class Runtime:
             if isinstance(error, RlTuiError) and self.state != "failed":
                 detail = "" if self.has_traceback else excerpt(error.detail)
                 self.enter("failed", f"{error}\n{detail}".rstrip(), error.exit_code)
+            if isinstance(error, RlTuiError) and not self.has_begun:
+                self.role.fail(error)
         finally:
             self._close()
 
@@ -118,15 +120,16 @@ class Runtime:
 
         on_crash: called in a thread of a writer, with what that raises.
         """
-        config, settings = self.config, self.config.checkpoint_settings
+        config, settings = self.record.config, self.config.checkpoint_settings
         SIGNS.call_seconds = start_seconds(config.env_settings.timeout_wait)
-        self.role.require_supported(config)
         require_players(config)  # else the log would say that they are started
         if not self.role.leads:
             return
         require_writers(config)
         for line in self.folder.open(settings.resume, settings.force, or_start=settings.resume_or_start):
             self.bus.log("warning", "run", line)
+        if self.role.has_others:
+            self.bus.log("info", RANKS, self.role.all_in_words)
         if settings.resume_or_start:
             self.bus.log("info", "run", resumed_or_started(self.folder.path, self.folder.is_resumed))
         reason = self._choose_workers(is_stopped)
@@ -143,14 +146,18 @@ class Runtime:
             return ""
         named = named_environments(self.config) if self._source is None else ()
         sources = [each.source for each in named] if self._source is None else [self._source]
-        num_cpus = max(1, usable_cpus() // self.role.size)
+        num_cpus = max(1, usable_cpus() // self.role.local_size)
         choice = choose_workers(self.config, sources, self.folder, num_cpus, is_stopped)
         self._take_workers(choice.num_workers)
         return choice.reason
 
     def _take_workers(self, num_workers: int) -> None:
-        settings = self.config.env_settings.model_copy(update={"num_workers": num_workers})
-        self.config = self.record.config = self.config.model_copy(update={"env_settings": settings})
+        self.config, self.record.config = (
+            config.model_copy(
+                update={"env_settings": config.env_settings.model_copy(update={"num_workers": num_workers})}
+            )
+            for config in (self.config, self.record.config)
+        )
 
     def assemble(self) -> None:
         """The start is announced, and everything is made that needs no environment. Raises RlTuiError."""
@@ -165,12 +172,15 @@ class Runtime:
             self._take_workers(welcome.num_workers)
             path = Path(welcome.path)
             self.folder = RunFolder(path.parent, path.name)
+            self.bus.log("info", RANKS, self.role.where(self.folder.path))
+            self.bus.publish(RunStarted(path.name, welcome.path, self.seed, str(self.device), welcome.step > 0, {}))
             self.saver = NoSaver(self.files, self.bus, self._report, lambda _: None)
             self.lessons = Lessons(self.config.environment_parameters, self.seed, self.bus, advances=False)
             self.lessons.adopt(welcome.lessons, 0)
+        num_envs, hooks = self.record.config.env_settings.num_envs, self._hooks if self.role.leads else NO_HOOKS
         setup = RunSetup(
-            self.config, self.folder, self.seed, self.device, self.bus, self._report,
-            self._hooks if self.role.leads else NO_HOOKS, self.lessons, self.saver, self.files, welcome.step, self.role,
+            self.config, num_envs, self.folder, self.seed, self.device, self.bus, self._report, hooks, self.lessons,
+            self.saver, self.files, welcome.step, self.role,
         )  # fmt: skip
         self.resumed_from = setup.restorer.resumed_from
         builder = Builder(setup, self._ui_priority, self._source, is_inline=self._is_inline)
@@ -310,12 +320,22 @@ class Runtime:
         return bool(learners) and all(learner.was_finished for learner in learners)
 
 
-def limit_threads() -> None:
-    """ML-Agents' rule for torch, and for numpy's BLAS too: half the usable cores, one to four.
+def own_part(config: RunConfig, role: Role) -> RunConfig:
+    """With as many environments as this rank has."""
+    if not role.has_others:
+        return config
+    settings = config.env_settings
+    _, num_envs = role.own_part(settings.num_envs)
+    return config.model_copy(update={"env_settings": settings.model_copy(update={"num_envs": max(1, num_envs)})})
+
+
+def limit_threads(num_ranks: int = 1) -> None:
+    """ML-Agents' rule for torch, and for numpy's BLAS too: half the usable cores, one to four, of the share of each of
+    so many ranks on this machine.
 
     Small networks gain nothing from more, and BLAS threads that wait for each other cost a busy machine its speed
     (measured on two cores that are busy otherwise: 110k steps per second with one thread, 10k with two).
     """
-    threads = min(max(usable_cpus() // 2, 1), 4)
+    threads = min(max(usable_cpus() // num_ranks // 2, 1), 4)
     torch.set_num_threads(threads)
     threadpoolctl.threadpool_limits(threads, user_api="blas")

@@ -17,7 +17,7 @@ from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.launch import Launch
-from rl_tui.engine.running.ranks.role import Role
+from rl_tui.engine.running.ranks.requested import Ranks
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     DELTAS,
@@ -106,16 +106,16 @@ class LiveRun:
         *commands: Command,
         hooks: Hooks = NO_HOOKS,
         bus: EventBus | None = None,
-        role: Role | None = None,
+        ranks: Ranks | None = None,
     ):
-        """commands: sent before anything else can happen. bus: one with another clock. role: of this rank."""
+        """commands: sent before anything else can happen. bus: one with another clock. ranks: of several."""
         self.folder = RunFolder.of(config).path
         self.mail: list[Envelope] = []
         self.launch = Launch(bus or EventBus())
         self._subscription = self.launch.subscribe()
         for command in commands:
             self.launch.send(command)
-        self.launch.start(config, hooks, role)
+        self.launch.start(config, hooks, ranks)
 
     @property
     def events(self) -> list[Event]:

@@ -12,10 +12,6 @@ from rl_tui.engine.config.diagnostics import closest, suggest, visible
 
 _PARAMETERS = "Parameters of an environment and curricula belong in the file, under environment_parameters"
 _REMOVED = {  # from its migration notes, up to release 0.16
-    "--multi-gpu": (
-        "Use --torch-device to select one device. The engine's updates already work over several processes, but no"
-        " command starts them yet"
-    ),
     "--cpu": "--torch-device cpu trains on the CPU",
     "--save-freq": "Each behavior has its own interval: --set behaviors.NAME.checkpoint_interval=50000",
     "--keep-checkpoints": "Each behavior has its own number: --set behaviors.NAME.keep_checkpoints=5",

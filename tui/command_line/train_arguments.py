@@ -56,12 +56,14 @@ examples:
   rl-tui 3DBall.yaml                                 or in the Unity Editor
   rl-tui my.yaml --set behaviors.My.max_steps=1e6    change one setting
   rl-tui my.yaml --dry-run                           print what would run
+  rl-tui my.yaml --ranks 4 --num-envs 32             four processes, one run
 
 keys on the screen: p pause, c checkpoint, e export, ? help, q quit.
 exit codes: 0 done, or stopped with everything saved; 1 internal error, or
 stdout cannot be written; 2 bad command line or file; 3 environment failed;
-5 diverged; 6 run busy; 7 checkpoint unusable or not written; 129 SIGHUP;
-130 SIGINT, or stopped on the screen without saving; 143 SIGTERM.
+5 diverged; 6 run busy; 7 checkpoint unusable or not written; 9 a rank was
+lost; 129 SIGHUP; 130 SIGINT, or stopped on the screen without saving; 143
+SIGTERM.
 """
 
 DEPRECATED = {
@@ -95,7 +97,8 @@ class ScreenOptions:
 class TrainArguments:
     """A parsed command line.
 
-    config: "" without any. trainer: "" where none was typed. overrides: dotted path of a setting -> typed value. words:
+    config: "" without any. trainer: "" where none was typed. num_ranks, gpus, join_seconds: as in RanksRequest; None
+    where nothing was typed. overrides: dotted path of a setting -> typed value. words:
     the line itself.
     """
 
@@ -109,6 +112,9 @@ class TrainArguments:
     log_format: Literal["text", "json"] = "text"
     stops_on_hangup: bool = False
     is_detached: bool = False
+    num_ranks: int = 1
+    gpus: int | Literal["all"] | None = None
+    join_seconds: float | None = None
     warnings: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
 
@@ -129,6 +135,9 @@ def parse_train_arguments(words: Sequence[str]) -> TrainArguments:
         log_format=typed.get("log_format", "text"),
         is_detached="detach" in typed,
         stops_on_hangup=typed.get("on_hangup") == "stop",
+        num_ranks=typed.get("ranks", 1),
+        gpus="all" if "multi_gpu" in typed else typed.get("gpus"),
+        join_seconds=typed.get("join_timeout"),
         warnings=tuple(_warnings(typed)),
         words=tuple(words),
     )
@@ -186,6 +195,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run_flags(parser.add_argument_group("the run"))
     _add_settings(parser.add_argument_group("the environment"), run_flags.ENVIRONMENT)
     _add_settings(parser.add_argument_group("Unity players"), run_flags.UNITY)
+    _add_rank_flags(parser.add_argument_group("several ranks: processes that train together"))
     for name in DEPRECATED:
         parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
     return parser
@@ -211,6 +221,17 @@ def _add_run_flags(group: argparse._ArgumentGroup) -> None:
     _add_settings(group, (*run_flags.SEED, *run_flags.DEVICE))
     set_text = "set a setting by its path; a list or mapping as JSON; may be repeated"
     group.add_argument("--set", action="append", type=assignment, metavar="PATH=VALUE", help=set_text)
+
+
+def _add_rank_flags(group: argparse._ArgumentGroup) -> None:
+    start = group.add_mutually_exclusive_group()
+    whole = number("a whole number from 1", int, low=1)
+    start.add_argument("--ranks", type=whole, metavar="N", help="so many on this machine; num_envs is that of all")
+    start.add_argument("--gpus", type=whole, metavar="N", help="one for each of so many GPUs")
+    start.add_argument("--multi-gpu", action="store_true", help="one for each GPU that there is")
+    seconds = number("a number of seconds above 0", float, low=1e-3)
+    timeout_text = "seconds for which ranks wait for each other at the start (default 300)"
+    group.add_argument("--join-timeout", type=seconds, metavar="S", help=timeout_text)
 
 
 def _add_settings(group: argparse._ArgumentGroup, flags: Iterable[run_flags.Flag]) -> None:

@@ -13,6 +13,7 @@ from rl_tui.engine.running.writers.console import ConsoleWriter
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.messages import Envelope, RunStarted, RunStateChanged
 from rl_tui.engine.storage.file_names import OUTPUT, RUN_LOGS
+from rl_tui.tui.command_line.ranks import requested_ranks
 from rl_tui.tui.command_line.train_arguments import TrainArguments
 from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.signals import RunSignals
@@ -35,7 +36,7 @@ def train_headless(
     with CapturedOutput() as output, RunSignals(hangups=hangups) as signals:
         writer = ConsoleWriter(output.stdout, arguments.log_format, debug=config.debug)
         launch.let_attach(launch.live)
-        launch.start(config)
+        launch.start(config, ranks=requested_ranks(arguments))
         print_events(launch, mail, writer, signals, output, on_training=on_training)
     return report_end(launch)
 

@@ -25,6 +25,7 @@ from rl_tui.engine.storage.run_ids import newest_run_id, run_name
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
 from rl_tui.tui.command_line.configuration import choose_settings, runnable_configuration
 from rl_tui.tui.command_line.departure import leave_terminal, why_not_leave
+from rl_tui.tui.command_line.ranks import requested_ranks
 from rl_tui.tui.command_line.run_screen import ScreenResult, ScreenSubject, run_screen
 from rl_tui.tui.command_line.train_arguments import TrainArguments
 from rl_tui.tui.command_line.train_headless import output_log, print_events, report_end
@@ -72,7 +73,7 @@ def train_on_screen(arguments: TrainArguments) -> int:
         if choice.note:
             bus.log("info", "run", choice.note)
         launch.let_attach()
-        launch.start(config)
+        launch.start(config, ranks=requested_ranks(arguments))
         return past
 
     subject = ScreenSubject(

@@ -9,7 +9,7 @@ from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.ranks.leader import BEAT_SECONDS, LOOK_SECONDS, NAMING_SECONDS
-from rl_tui.engine.running.ranks.messages import Change, ControlWord, Report, RolledBack, Turn
+from rl_tui.engine.running.ranks.messages import Change, ControlWord, Failure, Report, RolledBack, Turn
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.triggers import Trigger
@@ -25,6 +25,7 @@ class Follower:
         self._role, self._control, self._learners, self._lessons = role, control, learners, lessons
         self._link = role.links[0]
         self._is_paused = False  # as rank 0 wants it
+        self._is_to_stop = False
         self._has_failed = False  # it takes no turns until it is rolled back
         self._turn: Turn | None = None  # not carried out yet: what comes after it waits
         self._known_lessons = lessons.state(), lessons.num_resets
@@ -95,12 +96,15 @@ class Follower:
             with suppress(SyncError):
                 self.report(Report(diverged=str(error)))
 
-    def leave(self, failure: str) -> None:
-        """Rank 0 learns of a failure; without one, this rank stays reachable until rank 0 leaves."""
+    def leave(self, failure: Failure | None) -> None:
+        """Rank 0 learns of a failure, or of a stop that it has not asked for; else this rank stays reachable until rank
+        0 leaves."""
         with suppress(SyncError):  # rank 0 has left
-            if failure:
+            if failure is not None:
                 self._link.send(Report(failure=failure))
-            while not failure and self._control.stop_mode is None:
+            elif self._control.stop_mode is not None and not self._is_to_stop:
+                self._link.send(Report(is_stopped=True))
+            while failure is None and self._control.stop_mode is None:
                 self._turn = None
                 self._exchange()
                 self.wait(0.1)
@@ -108,8 +112,9 @@ class Follower:
 
     def _follow(self, word: ControlWord) -> None:
         if word.lost:
-            raise SyncError(word.lost)
+            raise SyncError(word.lost.reason, word.lost.exit_code)
         if word.stop is not None:
+            self._is_to_stop = True
             self._control.stop(word.stop)
         elif word.is_paused != self._is_paused:  # this rank may have parked by itself, having diverged
             self._is_paused = word.is_paused

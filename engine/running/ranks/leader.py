@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -11,12 +12,14 @@ from multiprocessing import connection
 from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.lessons.lessons import Lessons
+from rl_tui.engine.running.ranks.link import Link
 from rl_tui.engine.running.ranks.messages import (
     Advance,
     Begin,
     Block,
     Change,
     ControlWord,
+    Failure,
     GoOn,
     Report,
     RolledBack,
@@ -25,6 +28,7 @@ from rl_tui.engine.running.ranks.messages import (
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.triggers import Trigger
+from rl_tui.engine.session.messages import Stop
 from rl_tui.engine.specs import BehaviorSpec
 
 BEAT_SECONDS = 2.0  # between two messages of a rank that has nothing to say
@@ -79,14 +83,23 @@ class Leader:
     """Used by the thread of the environment. Every method raises SyncError once a rank is lost."""
 
     def __init__(
-        self, role: Role, control: Control, learners: Callable[[], Mapping[str, Learner]], lessons: Lessons
+        self,
+        role: Role,
+        control: Control,
+        learners: Callable[[], Mapping[str, Learner]],
+        lessons: Lessons,
+        request: Callable[[Stop], object],
     ) -> None:
-        """learners: those that have appeared, by behavior, in the order in which they were made."""
+        """learners: those that have appeared, by behavior, in the order in which they were made. request: ends the run,
+        where another rank was asked to end."""
+        self._request = request
         self._role, self._control, self._learners, self._lessons = role, control, learners, lessons
         self._parts: dict[str, Parts] = {}
         self._holds = [False] * role.size
         self._met: deque[BehaviorSpec] = deque()
-        self._lost = self._diverged = ""
+        self._lost: Failure | None = None
+        self._diverged = ""
+        self._left: set[Link] = set()  # of ranks that were asked to end
         self._sent = ControlWord(lessons=(lessons.state(), lessons.num_resets))
         self._lessons_version = lessons.version
         self._beat: Trigger[float] = Trigger(BEAT_SECONDS, by_clock=True)
@@ -103,8 +116,8 @@ class Leader:
     def _exchange(self) -> None:
         if self._has_stopped:
             return
-        if self._lost:
-            raise SyncError(self._lost)
+        if self._lost is not None:
+            raise SyncError(self._lost.reason, self._lost.exit_code)
         self._hear()
         if self._diverged:
             raise NonFiniteError(self._diverged)
@@ -115,7 +128,7 @@ class Leader:
     def beat(self) -> None:
         """Say that it is alive, where it waits for a disk. A rank that is lost meanwhile shows at the next exchange."""
         with suppress(SyncError):
-            if not (self._lost or self._has_stopped):
+            if self._lost is None and not self._has_stopped:
                 self._hear()
                 if self._beat.is_due(self._role.clock()):
                     self._send(self._sent)
@@ -142,7 +155,7 @@ class Leader:
 
     def wait(self, seconds: float) -> None:
         """Return once another rank has something to say, or after that time."""
-        connection.wait([link.connection for link in self._role.links], seconds)
+        connection.wait([link.connection for link in self._links], seconds)
 
     def note_heard(self) -> None:
         """All ranks have just finished an update together."""
@@ -152,7 +165,7 @@ class Leader:
     def named(self, error: SyncError) -> SyncError:
         """The same error of an update, with the rank that was lost in it."""
         until = self._role.clock() + NAMING_SECONDS
-        while not self._lost and self._role.clock() < until:
+        while self._lost is None and self._role.clock() < until:
             try:
                 self._hear()
             except SyncError as found:
@@ -163,14 +176,17 @@ class Leader:
     def fail(self, error: RlTuiError) -> None:
         """Training has ended here because of that. Where it has diverged, on some rank, all may be rolled back."""
         if isinstance(error, NonFiniteError):
-            text, self._diverged = self._diverged or f"rank 0 of {self._role.size}: {error}", ""
+            text, self._diverged = self._diverged or f"{self._role.name_of(0)}: {error}", ""
             with suppress(SyncError):
                 self._send(replace(self._sent, diverged=text))
 
-    def leave(self, failure: str) -> None:
+    def leave(self, failure: Failure | None) -> None:
         """The others end, too."""
         with suppress(SyncError):
-            if not (self._lost or self._has_stopped):
+            if failure is not None and self._lost is None:
+                reason = f"{self._role.name_of(0)} has failed: {failure.reason}"
+                self._send(replace(self._sent, lost=replace(failure, reason=reason)))
+            elif self._lost is None and not self._has_stopped:
                 self._send(replace(self._sent, stop=self._control.stop_mode or "checkpoint"))
         for link in self._role.links:
             link.close_after_other(LEAVING_SECONDS)
@@ -178,22 +194,33 @@ class Leader:
     def _hear(self) -> None:
         for rank, link in enumerate(self._role.links, 1):
             try:
-                while (message := link.receive()) is not None:
+                while link not in self._left and (message := link.receive()) is not None:
                     assert isinstance(message, Report)
-                    if message.failure:
-                        raise SyncError(f"rank {rank} of {self._role.size} has failed: {message.failure}")
+                    if message.failure is not None:
+                        failed = message.failure
+                        raise SyncError(f"{link.name} has failed: {failed.reason}", failed.exit_code)
                     if message.diverged:
-                        self._diverged = f"rank {rank} of {self._role.size}: {message.diverged}"
+                        self._diverged = f"{link.name}: {message.diverged}"
+                    if message.is_stopped:
+                        self._left.add(link)
+                        self._control.stop("checkpoint")
+                        self._request(Stop("checkpoint", exit_code=128 + signal.SIGTERM))
                     self._take(rank, message)
             except SyncError as error:
-                self._lose(link, str(error))
+                self._lose(link, error)
                 raise
 
-    def _lose(self, lost: object, text: str) -> None:
-        self._lost = text
-        for link in self._role.links:
+    def _lose(self, lost: Link, error: SyncError) -> None:
+        self._lost = Failure(str(error), error.exit_code)
+        for link in self._links:
             if link is not lost:
-                link.send(ControlWord(lost=text))
+                with suppress(SyncError):
+                    link.send(ControlWord(lost=self._lost))
+
+    @property
+    def _links(self) -> list[Link]:
+        """To ranks that have not left."""
+        return [link for link in self._role.links if link not in self._left]
 
     def _take(self, rank: int, report: Report) -> None:
         if report.met is not None:
@@ -230,9 +257,9 @@ class Leader:
     def _send(self, word: ControlWord) -> None:
         self._beat.restart(self._role.clock())
         self._sent = replace(word, change=None, turn=None, diverged="")
-        for link in self._role.links:
+        for link in self._links:
             try:
                 link.send(word)
             except SyncError as error:
-                self._lose(link, str(error))
+                self._lose(link, error)
                 raise

@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from typing import TypeVar
 
 from rl_tui.engine.errors import SyncError
+from rl_tui.engine.running.ranks.messages import Failure
 
 M = TypeVar("M")
 
@@ -22,7 +23,7 @@ class Link:
     def __init__(self, connection: Connection, name: str, deadline: float, clock: Callable[[], float]):
         """name: of the other rank, for messages."""
         self.connection = connection
-        self._name = name
+        self.name = name
         self._deadline = deadline
         self._clock = clock
         self.heard_at = clock()
@@ -34,7 +35,7 @@ class Link:
         except OSError as error:
             raise self._lost(error) from error
 
-    def receive(self) -> object | None:
+    def receive(self, *, may_be_silent: bool = False) -> object | None:
         """The next message, None where none has arrived."""
         try:
             if self.connection.poll():
@@ -43,17 +44,19 @@ class Link:
                 return message
         except (EOFError, OSError) as error:
             raise self._lost(error) from error
-        if self._clock() - self.heard_at > self._deadline:
-            raise SyncError(f"{self._name} was lost: nothing was heard of it for {self._deadline:g} s")
+        if not may_be_silent and self._clock() - self.heard_at > self._deadline:
+            raise SyncError(f"{self.name} was lost: nothing was heard of it for {self._deadline:g} s")
         return None
 
-    def wait_for(self, kind: type[M]) -> M:
-        """The next message, which is of that class."""
-        self.note_heard()
-        while (message := self.receive()) is None:
+    def wait_for(self, kind: type[M], seconds: float) -> M:
+        """The next message, which is of that class, and comes within that time."""
+        until = self._clock() + seconds
+        while (message := self.receive(may_be_silent=self._clock() < until)) is None:
             self.wait(0.1)
+        if isinstance(message, Failure):
+            raise SyncError(f"{self.name} has failed: {message.reason}", message.exit_code)
         if not isinstance(message, kind):
-            raise SyncError(f"{self._name} is out of step: it sent {type(message).__name__} instead of {kind.__name__}")
+            raise SyncError(f"{self.name} is out of step: it sent {type(message).__name__} instead of {kind.__name__}")
         return message
 
     def wait(self, seconds: float) -> None:
@@ -82,7 +85,7 @@ class Link:
 
     def _lost(self, error: Exception) -> SyncError:
         is_late = isinstance(error, BlockingIOError)
-        return SyncError(f"{self._name} was lost: {'it does not read' if is_late else 'its process has ended'}")
+        return SyncError(f"{self.name} was lost: {'it does not read' if is_late else 'its process has ended'}")
 
 
 def limit_waiting(connection: Connection, seconds: float) -> None:

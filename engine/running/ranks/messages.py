@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from rl_tui.engine.session.messages import SetHyperparameter, StopMode
 from rl_tui.engine.specs import BehaviorSpec, State
+
+RANKS: Final = "ranks"  # the source of log lines about them
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,14 @@ class Restored:
 
     step: int
     state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a rank ends, and with which exit code."""
+
+    reason: str
+    exit_code: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +82,14 @@ class Report:
     """Of another rank to rank 0. An empty one says that it is alive.
 
     met: a behavior that has appeared in its environments. diverged: what number of its environments is not finite.
-    failure: why it ends.
+    failure: it ends. is_stopped: a signal has asked it to end, and all do, once everything is saved.
     """
 
     block: Block | None = None
     met: BehaviorSpec | None = None
     diverged: str = ""
-    failure: str = ""
+    failure: Failure | None = None
+    is_stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +144,7 @@ class ControlWord:
 
     lessons: where they have changed, and how many ended with a full reset.
     diverged: a number is not finite on some rank, and training ends on all, or is rolled back. lost: which rank is
-    lost, and how.
+    lost, and how, for which all end.
     """
 
     is_paused: bool = False
@@ -142,4 +153,4 @@ class ControlWord:
     change: Change | None = None
     turn: Turn | None = None
     diverged: str = ""
-    lost: str = ""
+    lost: Failure | None = None

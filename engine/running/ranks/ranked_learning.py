@@ -12,8 +12,9 @@ from rl_tui.engine.running.learner import Learner, unnoticed
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.ranks.follower import Follower
 from rl_tui.engine.running.ranks.leader import Leader
-from rl_tui.engine.running.ranks.messages import Advance, Begin, Block, Change, GoOn, Report, Turn
+from rl_tui.engine.running.ranks.messages import Advance, Begin, Block, Change, Failure, GoOn, Report, Turn
 from rl_tui.engine.running.ranks.role import Role
+from rl_tui.engine.session.messages import Stop
 from rl_tui.engine.specs import BehaviorSpec, Trajectories
 
 WAIT_SECONDS = 0.05  # how long a rank that waits for others may take to see a stop or a command
@@ -50,8 +51,8 @@ class Agreement(Protocol):
     def fail(self, error: RlTuiError) -> None:
         """Training has ended on this rank because of that, and not in an update."""
 
-    def leave(self, failure: str) -> None:
-        """This rank ends; "" where it has not failed."""
+    def leave(self, failure: Failure | None) -> None:
+        """This rank ends; None where it has not failed."""
 
 
 class Stopped(Exception):
@@ -66,9 +67,15 @@ class RankedLearning:
     go on, and what they collect beyond a part is dropped. runner: of the environment.
     """
 
-    def __init__(self, role: Role, runner: EnvironmentRunner, lessons: Lessons) -> None:
-        kind = Leader if role.leads else Follower
-        self._agreement: Agreement = kind(role, runner.control, self._learners, lessons)
+    def __init__(
+        self, role: Role, runner: EnvironmentRunner, lessons: Lessons, request: Callable[[Stop], object]
+    ) -> None:
+        """request: ends the run."""
+        self._agreement: Agreement = (
+            Leader(role, runner.control, self._learners, lessons, request)
+            if role.leads
+            else Follower(role, runner.control, self._learners, lessons)
+        )
         self.runner = runner
         self._lessons = lessons
         self._leads = role.leads
@@ -180,7 +187,7 @@ class RankedLearning:
         """Training has ended here because of that, which other ranks may not know."""
         self._agreement.fail(error)
 
-    def leave(self, failure: str) -> None:
+    def leave(self, failure: Failure | None) -> None:
         """Collecting is over: rank 0 ends the others, of which one that has failed says so."""
         self.runner.on_late, self._should_continue = None, lambda: False
         for learner in self._learners().values():

@@ -12,15 +12,20 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from torch import distributed
 
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.learning.sync import Sync
+from rl_tui.engine.running.ranks.joining import role_of
 from rl_tui.engine.running.ranks.leader import BEAT_SECONDS
 from rl_tui.engine.running.ranks.link import Link
-from rl_tui.engine.running.ranks.messages import ControlWord
+from rl_tui.engine.running.ranks.meeting import hello_of, listen, meet
+from rl_tui.engine.running.ranks.messages import ControlWord, Failure
 from rl_tui.engine.running.ranks.ranked_learning import RankedLearning
-from rl_tui.engine.running.ranks.role import Role, join_ranks
+from rl_tui.engine.running.ranks.role import Role
+from rl_tui.engine.running.ranks.world import World, new_key
 from rl_tui.engine.running.threads import Control
+from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     DELTAS,
     Attend,
@@ -52,6 +57,23 @@ class SharedClock:
     def skip(self, seconds: float) -> None:
         """So much later it is."""
         self._skipped[0] += seconds
+
+
+@dataclass(frozen=True)
+class Given:
+    """Implements Ranks for a role that a test has made."""
+
+    role: Role
+
+    def begin(self, config: RunConfig) -> None:
+        """See Ranks."""
+
+    def join(self, config: RunConfig, bus: EventBus, is_stopped: Callable[[], bool]) -> Role:
+        """See Ranks."""
+        return self.role
+
+    def close(self) -> None:
+        """See Ranks."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +129,7 @@ def train(
 ) -> Part:
     """A whole run. configs: of each rank. dropped: a field that no control word has."""
     clock = SharedClock(clock_file)
-    role = join_ranks(deadline, clock)
+    role = join(sync, configs[0], deadline, clock)
     digests: dict[str, str] = {}
     pauses: list[None] = []
     pause = Control.pause
@@ -118,7 +140,7 @@ def train(
 
     leave = RankedLearning.leave
 
-    def noted(ranked: RankedLearning, failure: str) -> None:
+    def noted(ranked: RankedLearning, failure: Failure | None) -> None:
         for name, behavior in ranked.runner.behaviors.items():
             arrays = behavior.learner.trainer.weights().arrays
             digests[name] = hashlib.sha256(b"".join(arrays[key].tobytes() for key in sorted(arrays))).hexdigest()
@@ -129,13 +151,24 @@ def train(
         stack.enter_context(patch.object(RankedLearning, "leave", noted))
         if dropped:
             stack.enter_context(without(dropped))
-        run = LiveRun(configs[role.rank], role=role)
+        run = LiveRun(configs[role.rank], ranks=Given(role))
         run.launch.send(Attend(is_attended or role.rank > 0, "screen"))
         if script is not None and role.rank == 0:
             script(Script(run, lambda seconds: skip(clock, role, seconds)))
         exit_code = run.wait()
     events = [event for event in run.events if not isinstance(event, LEFT_OUT)]
     return Part(exit_code, run.of(RunStateChanged)[-1].reason, events, digests, len(pauses))
+
+
+def join(sync: Sync, config: RunConfig, deadline: float, clock: Callable[[], float]) -> Role:
+    """The role of one of the processes that torch.distributed connects already."""
+    world = World(sync.rank, sync.size, sync.rank, sync.size, "127.0.0.1", 0, "a test")
+    server = listen(world.address, 0, world) if sync.rank == 0 else None
+    known: list[Any] = [None if server is None else (server.getsockname()[1], new_key())]
+    distributed.broadcast_object_list(known)
+    world = replace(world, port=known[0][0], key=known[0][1])
+    met = meet(world, hello_of(world, config), server, DEADLINE_SECONDS, lambda: None, lambda: False)
+    return role_of(world, config, met, deadline, clock)
 
 
 def skip(clock: SharedClock, role: Role, seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -38,6 +39,7 @@ from tests.learning.sync.ranks import Dead, Ranks, start_ranks
 from tests.running.ranks.rank_runs import Part, Script, train
 from tests.running.runs import ENDLESS, behavior, configuration
 
+HOST = socket.gethostname()
 FAULTY = "tests.running.ranks.worlds:Faulty"
 GROWING = "tests.running.growing:Growing"
 GRADED = "tests.running.lessons.worlds:Graded"
@@ -54,7 +56,9 @@ def configs(
     behaviors = behaviors or {"Walker": behavior()}
     own = changes.pop("env_settings", {})
     return [
-        configuration(folder, behaviors, env, env_settings={"num_envs": 1, "env_kwargs": dict(each)} | own, **changes)
+        configuration(
+            folder, behaviors, env, env_settings={"num_envs": len(kwargs), "env_kwargs": dict(each)} | own, **changes
+        )
         for each in kwargs
     ]
 
@@ -230,7 +234,7 @@ def test_reward_that_is_no_number_on_one_rank_ends_all(of_rank: int, tmp_path: P
     parts = parts_of(two, configs(tmp_path, *kwargs))
     assert as_one(parts).exit_code == 5
     assert "the reward of agent 0 is not finite: nan" in parts[of_rank].reason
-    assert parts[1 - of_rank].reason == f"rank {of_rank} of 2: {parts[of_rank].reason}"
+    assert parts[1 - of_rank].reason == f"rank {of_rank} of 2 on {HOST}: {parts[of_rank].reason}"
     assert [event.reason for event in parts[0].of(CheckpointSaved)] == ["error"]
 
 
@@ -260,9 +264,9 @@ def test_environment_that_is_lost_on_one_rank_ends_all_with_what_was_learned(
     kwargs = [{"fault": "raises", "at": 60} if rank == of_rank else {} for rank in range(2)]
     parts = parts_of(two, configs(tmp_path, *kwargs, behaviors={"Walker": behavior(max_steps=ENDLESS)}))
     assert "the floor has opened" in parts[0].reason
-    assert parts[0].exit_code == (3 if of_rank == 0 else 1)
+    assert parts[0].exit_code == parts[1].exit_code == 3
     if of_rank:
-        assert "rank 1 of 2 has failed" in parts[0].reason
+        assert f"rank 1 of 2 on {HOST} has failed" in parts[0].reason
     assert parts[0].weights == parts[1].weights
     assert [event.reason for event in parts[0].of(CheckpointSaved)] == ["error"]
 
@@ -275,8 +279,8 @@ def test_rank_that_is_killed_is_named_and_the_others_save(of_rank: int, tmp_path
         parts = parts_of(ranks, run)
     assert isinstance(parts.pop(of_rank), Dead)
     for part in parts:
-        assert part.exit_code == 1
-        assert f"rank {of_rank} of 3 was lost: its process has ended" in part.reason
+        assert part.exit_code == 9
+        assert f"rank {of_rank} of 3 on {HOST} was lost: its process has ended" in part.reason
     if of_rank:
         assert [event.reason for event in parts[0].of(CheckpointSaved)] == ["error"]
 
@@ -350,7 +354,7 @@ def run_killed(folder: Path, ranks: Ranks, dropped: str, deadline: float) -> Non
     settings = {"Walker": behavior(max_steps=ENDLESS)}
     run = configs(folder, {}, {"fault": "is killed"}, {}, behaviors=settings)
     parts = parts_of(ranks, run, None, dropped, deadline)
-    assert all("rank 1 of 3 was lost" in part.reason for part in (parts[0], parts[2]))
+    assert all(f"rank 1 of 3 on {HOST} was lost" in part.reason for part in (parts[0], parts[2]))
 
 
 SCENARIOS = dict.fromkeys(("is_paused", "stop", "lessons", "change", "turn"), (2, run_everything))

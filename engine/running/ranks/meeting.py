@@ -1,0 +1,232 @@
+"""How the ranks of a run find each other, and make sure that they are to train the same."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from multiprocessing.connection import Connection
+from typing import Any
+
+import yaml
+
+from rl_tui.engine import registry
+from rl_tui.engine.config.diagnostics import visible
+from rl_tui.engine.config.loading import effective_yaml
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.errors import ConfigError, SyncError
+from rl_tui.engine.running.ranks.link import limit_waiting
+from rl_tui.engine.running.ranks.world import World
+from rl_tui.engine.sampling.failures import StartStopped
+from rl_tui.engine.session.text import counted
+from rl_tui.engine.version import VERSION
+
+LOOK_SECONDS = 0.1  # from one look for a stop, or for a rank that has ended, to the next
+LONGEST_HELLO = 1 << 22  # bytes, before it is known who sends them
+NUM_SHOWN = 3  # settings in which ranks differ
+ABSENT = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What a rank says of itself before anything else, as JSON: another version may be at the other end.
+
+    proof: that it knows the secret of the ranks. settings: of its configuration, by path. plugins: installed packages
+    with their versions. gpu: what torch would use, as the driver names it; "" for none.
+    """
+
+    rank: int
+    size: int
+    host: str
+    proof: str
+    versions: Mapping[str, str]
+    settings: Mapping[str, str]
+    plugins: Sequence[str]
+    gpu: str = ""
+
+    def encoded(self) -> bytes:
+        """One message."""
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def decoded(content: bytes) -> Hello:
+        """Raises ValueError for what is no hello."""
+        try:
+            return Hello(**json.loads(content))
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+
+
+def hello_of(world: World, config: RunConfig, gpu: str = "") -> Hello:
+    """This rank's own."""
+    return Hello(
+        rank=world.rank,
+        size=world.size,
+        host=socket.gethostname(),
+        proof=_proof(world, world.rank),
+        versions={"rl-tui": VERSION} | {name: metadata.version(name) for name in ("torch", "numpy")},
+        settings=_flat(yaml.safe_load(effective_yaml(config)) or {}),
+        plugins=_plugins(),
+        gpu=gpu,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """hellos: of all ranks, in their order. connections: of rank 0 to the others, of another to rank 0."""
+
+    hellos: Sequence[Hello]
+    connections: Sequence[Connection] = field(repr=False)
+
+
+def listen(address: str, port: int, world: World) -> socket.socket:
+    """Where rank 0 waits for the others; port 0 stands for any that is free. Raises ConfigError."""
+    try:
+        return socket.create_server((address, port), backlog=world.size)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        advice = ". Another run may use it: set MASTER_PORT to a free one" if port else ""
+        raise ConfigError(
+            f"rank 0 of {world.size} cannot wait for the others at {place_of(address, port)}: {reason}{advice}"
+        ) from error
+
+
+def meet(
+    world: World,
+    own: Hello,
+    server: socket.socket | None,
+    seconds: float,
+    check: Callable[[], None],
+    is_stopped: Callable[[], bool],
+) -> Met:
+    """All ranks have met, and are alike. server: of rank 0, to which the others connect; it is the caller's.
+
+    seconds: how long a rank waits for others. check: called meanwhile; it may raise. Raises ConfigError where they
+    differ, SyncError where one does not come, StartStopped once `is_stopped`.
+    """
+    deadline = time.monotonic() + seconds
+
+    def look() -> float:
+        check()
+        if is_stopped():
+            raise StartStopped
+        return deadline - time.monotonic()
+
+    return _as_guest(world, own, seconds, look) if server is None else _as_host(world, own, server, seconds, look)
+
+
+def _as_host(world: World, own: Hello, server: socket.socket, seconds: float, look: Callable[[], float]) -> Met:
+    server.settimeout(LOOK_SECONDS)
+    found: dict[int, tuple[Hello, Connection]] = {}
+    with ExitStack() as leaving:
+        while len(found) < world.size - 1:
+            if look() <= 0:
+                missing = [str(rank) for rank in range(1, world.size) if rank not in found]
+                who = f"rank {missing[0]} has" if len(missing) == 1 else f"ranks {', '.join(missing)} have"
+                raise SyncError(f"{who} not come within {seconds:g} s: this is rank 0 of {world.size}, on {own.host}")
+            with suppress(OSError, EOFError, ValueError):  # whatever else has found this port
+                connection = blocking(server.accept()[0], seconds)
+                leaving.callback(connection.close)
+                hello = Hello.decoded(connection.recv_bytes(LONGEST_HELLO))
+                if hmac.compare_digest(hello.proof, _proof(world, hello.rank)):
+                    found[hello.rank] = hello, connection
+        hellos = [own, *(found[rank][0] for rank in sorted(found))]
+        connections = [found[rank][1] for rank in sorted(found)]
+        refused = "\n".join(filter(None, (_difference(own, hello) for hello in hellos[1:])))
+        known = [asdict(hello) | {"settings": {}} for hello in hellos]
+        for connection in connections:
+            connection.send_bytes(json.dumps([refused, known]).encode())
+        if refused:
+            raise ConfigError(refused)
+        leaving.pop_all()
+    return Met(hellos, connections)
+
+
+def _as_guest(world: World, own: Hello, seconds: float, look: Callable[[], float]) -> Met:
+    place, reason = place_of(world.address, world.port), "it was not tried"
+    while (left := look()) > 0:
+        try:
+            connected = socket.create_connection((world.address, world.port), min(left, 10.0))
+        except OSError as error:  # rank 0 may start later
+            reason = error.strerror or str(error)
+            time.sleep(LOOK_SECONDS)
+            continue
+        connection = blocking(connected, seconds)
+        try:
+            connection.send_bytes(own.encoded())
+            while not connection.poll(LOOK_SECONDS):
+                if look() <= 0:
+                    raise SyncError(f"rank 0 of {world.size}, at {place}, has waited too long for other ranks")
+            refused, hellos = json.loads(connection.recv_bytes())
+        except (OSError, EOFError, ValueError) as error:
+            connection.close()
+            raise SyncError(
+                f"rank 0 of {world.size}, at {place}, has ended or is no rank of this run: {str(error) or 'it hung up'}"
+            ) from error
+        if refused:
+            raise ConfigError(refused)
+        return Met([Hello(**each) for each in hellos], [connection])
+    raise SyncError(f"rank 0 of {world.size} does not answer at {place} within {seconds:g} s ({reason})")
+
+
+def place_of(address: str, port: int) -> str:
+    """An address in words."""
+    return f"{address}:{port}" if port else address
+
+
+def blocking(connected: socket.socket, seconds: float) -> Connection:
+    """A call on it waits, but not longer than that."""
+    connected.setblocking(True)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # messages are short, and waited for
+    connection = Connection(connected.detach())
+    limit_waiting(connection, seconds)
+    return connection
+
+
+def _proof(world: World, rank: int) -> str:
+    return hmac.digest(world.key.encode(), f"rank {rank} of {world.size}".encode(), "sha256").hex()
+
+
+def _plugins() -> list[str]:
+    """What is installed beside this program."""
+    found = [plugin for kind in registry.BUILT_IN for plugin in registry.plugins(kind)]
+    return sorted({f"{plugin.name} of {plugin.package}" for plugin in found if plugin.package})
+
+
+def _flat(settings: Mapping[str, Any], path: str = "") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict) and value:
+            found |= _flat(value, f"{path}{name}.")
+        else:
+            found[f"{path}{name}"] = json.dumps(value)
+    return found
+
+
+def _difference(own: Hello, other: Hello) -> str:
+    """What of another rank is not as it is on rank 0, "" where nothing is."""
+    who = f"rank {other.rank} of {own.size} on {other.host}"
+    if other.size != own.size:
+        return f"{who} is one of {other.size}, and rank 0 on {own.host} of {own.size}: start all with the same number"
+    for name, version in own.versions.items():
+        if (found := other.versions.get(name, ABSENT)) != version:
+            return f"{who} has {name} {found}, and rank 0 on {own.host} has {version}: install the same on all"
+    if other.plugins != own.plugins:
+        here, there = (", ".join(each.plugins) or "none" for each in (own, other))
+        return f"{who} has other plug-ins ({there}) than rank 0 on {own.host} ({here}): install the same on all"
+    paths = [*own.settings, *(path for path in other.settings if path not in own.settings)]
+    values = [(path, other.settings.get(path, ABSENT), own.settings.get(path, ABSENT)) for path in paths]
+    differing = [each for each in values if each[1] != each[2]]
+    if not differing:
+        return ""
+    shown = "; ".join(
+        f"{visible(path)} is {visible(there)} there, {visible(here)} here"
+        for path, there, here in differing[:NUM_SHOWN]
+    )
+    more = f"; and {counted(len(differing) - NUM_SHOWN, 'other setting')}" if differing[NUM_SHOWN:] else ""
+    return f"{who} has another configuration than rank 0 on {own.host}: {shown}{more}"
