@@ -9,7 +9,7 @@ Shapes: R ranks, B rows of this rank, K numbers, M mini-batches, T terms.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
 from enum import IntEnum
@@ -140,8 +140,9 @@ class ProcessGroup:
     same call: a rank that failed says so instead of being waited for. Once a rank was lost, every call raises.
     """
 
-    def __init__(self, deadline: float):
-        """deadline: in seconds, how long a rank waits for the others, who may still be collecting experience.
+    def __init__(self, deadline: float, clock: Callable[[], float] = lambda: 0.0):
+        """deadline: in seconds, how long a rank waits for the others, who may still be collecting experience. clock: in
+        seconds, for `waited`.
 
         All ranks make their groups in the same order: each has connections of its own, with this deadline.
         """
@@ -152,6 +153,8 @@ class ProcessGroup:
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
         self._deadline = deadline
         self._kept = "nothing was exchanged"
+        self._clock = clock
+        self.waited = 0.0  # seconds, in exchanges
         self._lost = ""  # why no exchange is possible any more
         self._caused_by_another: RlTuiError | None = None  # what this rank raised last because of another rank
 
@@ -268,8 +271,10 @@ class ProcessGroup:
         """An exchange that fails is a SyncError."""
         if self._lost:
             raise self._loses(self._lost)
+        start = self._clock()
         try:
             yield
+            self.waited += self._clock() - start
         except RuntimeError as error:  # of gloo: a deadline, a closed connection
             reason = re.sub(r"^\[\S*\] ", "", str(error)).partition(". This is")[0]
             text = f"another rank has left, or did not send {_WAITS_FOR[kind]} within {self._deadline:g} s ({reason})"

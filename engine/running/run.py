@@ -22,6 +22,7 @@ from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.hooks import Hooks
 from rl_tui.engine.running.machine import cgroups
 from rl_tui.engine.running.machine.devices import DeviceSampler
+from rl_tui.engine.running.ranks.rank_meter import RankMeter
 from rl_tui.engine.running.ranks.ranked_learning import RankedLearning
 from rl_tui.engine.running.ranks.role import ALONE, Role
 from rl_tui.engine.running.runtime import ENDING_SECONDS, Runtime
@@ -189,7 +190,8 @@ class Run:
         role, runtime = self._runtime.role, self._runtime
         if not role.has_others:
             return EnvironmentWorker(runner, self._bus, runtime.folder.output)
-        ranked = RankedLearning(role, runner, runtime.lessons, self._request)
+        meter = RankMeter(role, self._bus, str(runtime.device), runtime.folder.results_dir)
+        ranked = RankedLearning(role, runner, runtime.lessons, self._request, self._bus, meter)
         runtime.saver.on_wait = ranked.beat
         return EnvironmentWorker(runner, self._bus, runtime.folder.output, ranked)
 

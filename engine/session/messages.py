@@ -514,6 +514,27 @@ class DevicesSampled:
 
 
 @dataclass(frozen=True, slots=True)
+class RankStatus:
+    """One of several ranks since the last report. device: on which it learns. waiting: the share of time, from 0 to 1,
+    in which it waited for others. devices: of its machine, where that is not rank 0's, and this its first rank there.
+    """
+
+    rank: int
+    host: str
+    device: str
+    steps_per_second: float
+    waiting: float
+    devices: DevicesSampled | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RanksReported:
+    """What the ranks of a run do, in their order; every two seconds, where there are several."""
+
+    ranks: tuple[RankStatus, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LogEmitted:
     """A message to the user. source: the behavior, worker or part it comes from; "" for the run."""
 
@@ -664,6 +685,7 @@ Event: TypeAlias = (
     | WarningRaised
     | WarningCleared
     | DevicesSampled
+    | RanksReported
     | LogEmitted
     | EnvironmentFailed
     | EnvironmentRestarting
@@ -684,6 +706,7 @@ DELTAS: tuple[type, ...] = (
     TimeSplit,
     ParametersReported,
     DevicesSampled,
+    RanksReported,
     WorkersSampled,
 )
 

@@ -41,6 +41,8 @@ from rl_tui.engine.session.messages import (
     ParameterStatus,
     PolicyExported,
     ProgressReported,
+    RanksReported,
+    RankStatus,
     RunStarted,
     RunStateChanged,
     StepsAwaited,
@@ -134,6 +136,7 @@ class RunView:
     behaviors: dict[str, BehaviorView] = field(default_factory=dict)  # in order of appearance
     environments: dict[str, EnvironmentView] = field(default_factory=dict)  # of which something was reported
     devices: DevicesSampled | None = None
+    ranks: tuple[RankStatus, ...] = ()  # of a run that has several
     device_histories: dict[str, History] = field(
         default_factory=dict
     )  # percent, by "cpu", "gpu 0", "gpu 0 memory", ...
@@ -390,6 +393,10 @@ def _exported(_view: RunView, behavior: BehaviorView, event: PolicyExported, tim
     behavior.exports = [*behavior.exports[-20:], (time, event)]
 
 
+def _ranks(view: RunView, event: RanksReported, _: float) -> None:
+    view.ranks = event.ranks
+
+
 def _devices(view: RunView, event: DevicesSampled, time: float) -> None:
     view.devices = event
     percents: dict[str, float | None] = {f"gpu {gpu.index}": gpu.utilization_percent for gpu in event.gpus}
@@ -476,6 +483,7 @@ _RUN_FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
     WarningRaised: _warned,
     WarningCleared: _warning_cleared,
     DevicesSampled: _devices,
+    RanksReported: _ranks,
     EnvironmentFailed: _environment_failed,
     EnvironmentRestarting: _restarting,
     EnvironmentRestarted: _restarted,

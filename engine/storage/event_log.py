@@ -21,6 +21,7 @@ from rl_tui.engine.session.messages import (
     LeagueReported,
     ParametersReported,
     ProgressReported,
+    RanksReported,
     StepsAwaited,
     TimeSplit,
     WorkersSampled,
@@ -35,6 +36,7 @@ DELTA_SECONDS: dict[type, float] = {
     ParametersReported: 10.0,
     TimeSplit: 10.0,
     DevicesSampled: 10.0,
+    RanksReported: 10.0,
     WorkersSampled: 10.0,
 }
 _TAIL_BYTES = 1 << 16  # the end of a file is searched for its last newline in blocks of this size

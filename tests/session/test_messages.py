@@ -29,6 +29,7 @@ from rl_tui.engine.session.messages import (
     ParameterStatus,
     ProgressReported,
     Range,
+    RankStatus,
     RunProcess,
     Worker,
 )
@@ -40,6 +41,10 @@ TEXTS = st.text(st.characters(), max_size=20)  # lone surrogates, controls and q
 HISTOGRAMS = st.builds(
     Histogram, FLOATS, FLOATS, st.integers(0), FLOATS, FLOATS, *[st.lists(FLOATS, max_size=4).map(tuple)] * 2
 )
+NESTED = (
+    DevicesSampled, EpisodeGroup, Gpu, GpuProcess, LeagueSnapshot, ParameterStatus, Range, RankStatus, RunProcess,
+    Worker,
+)  # fmt: skip
 
 
 def strategy_of(hint: object) -> st.SearchStrategy:
@@ -47,7 +52,7 @@ def strategy_of(hint: object) -> st.SearchStrategy:
     simple = {float: FLOATS, int: st.integers(), str: TEXTS, bool: st.booleans(), Histogram: HISTOGRAMS}
     if hint in simple:
         return simple[hint]
-    if hint in (EpisodeGroup, Gpu, GpuProcess, LeagueSnapshot, ParameterStatus, Range, RunProcess, Worker):
+    if hint in NESTED:
         return st.builds(hint, **{name: strategy_of(h) for name, h in typing.get_type_hints(hint).items()})
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
@@ -227,7 +232,9 @@ def test_all_deltas_are_events_and_all_events_are_frozen():
 
 
 @pytest.mark.parametrize(
-    "event_class", [*EVENT_CLASSES, Gpu, GpuProcess, Histogram, ParameterStatus, RunProcess], ids=lambda c: c.__name__
+    "event_class",
+    [*EVENT_CLASSES, Gpu, GpuProcess, Histogram, ParameterStatus, RankStatus, RunProcess],
+    ids=lambda c: c.__name__,
 )
 def test_the_documentation_names_every_event_and_field(event_class):
     page = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")

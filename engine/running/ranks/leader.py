@@ -28,7 +28,8 @@ from rl_tui.engine.running.ranks.messages import (
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.triggers import Trigger
-from rl_tui.engine.session.messages import Stop
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import RanksReported, RankStatus, Stop
 from rl_tui.engine.specs import BehaviorSpec
 
 BEAT_SECONDS = 2.0  # between two messages of a rank that has nothing to say
@@ -89,9 +90,12 @@ class Leader:
         learners: Callable[[], Mapping[str, Learner]],
         lessons: Lessons,
         request: Callable[[Stop], object],
+        bus: EventBus,
     ) -> None:
         """learners: those that have appeared, by behavior, in the order in which they were made. request: ends the run,
-        where another rank was asked to end."""
+        where another rank was asked to end. bus: for what ranks report of themselves."""
+        self._bus = bus
+        self._statuses: dict[int, RankStatus] = {}
         self._request = request
         self._role, self._control, self._learners, self._lessons = role, control, learners, lessons
         self._parts: dict[str, Parts] = {}
@@ -225,6 +229,12 @@ class Leader:
     def _take(self, rank: int, report: Report) -> None:
         if report.met is not None:
             self._met.append(report.met)
+        if report.status is not None:
+            self._statuses[rank] = report.status
+            if rank == 0 and len(self._statuses) == self._role.size:
+                self._bus.publish(RanksReported(tuple(self._statuses[each] for each in sorted(self._statuses))))
+        for warning in report.warnings:
+            self._bus.publish(warning)
         block = report.block
         if block is not None and block.first_version == self._learners()[block.behavior].weights.first_version:
             self._parts.setdefault(block.behavior, Parts(self._role.size)).add(rank, block)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from rl_tui.engine.session.messages import SetHyperparameter, StopMode
+from rl_tui.engine.session.messages import LogEmitted, RankStatus, SetHyperparameter, StopMode
 from rl_tui.engine.specs import BehaviorSpec, State
 
 RANKS: Final = "ranks"  # the source of log lines about them
@@ -81,12 +81,15 @@ class Block:
 class Report:
     """Of another rank to rank 0. An empty one says that it is alive.
 
-    met: a behavior that has appeared in its environments. diverged: what number of its environments is not finite.
-    failure: it ends. is_stopped: a signal has asked it to end, and all do, once everything is saved.
+    met: a behavior that has appeared in its environments. status: of this rank, as of now. warnings: lines of its log,
+    which rank 0 does not have. diverged: what number of its environments is not finite. failure: why it ends.
+    is_stopped: a signal has asked it to end, and all do, once everything is saved.
     """
 
     block: Block | None = None
     met: BehaviorSpec | None = None
+    status: RankStatus | None = None
+    warnings: tuple[LogEmitted, ...] = ()
     diverged: str = ""
     failure: Failure | None = None
     is_stopped: bool = False

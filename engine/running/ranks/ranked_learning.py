@@ -13,10 +13,14 @@ from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.ranks.follower import Follower
 from rl_tui.engine.running.ranks.leader import Leader
 from rl_tui.engine.running.ranks.messages import Advance, Begin, Block, Change, Failure, GoOn, Report, Turn
+from rl_tui.engine.running.ranks.rank_meter import RankMeter
 from rl_tui.engine.running.ranks.role import Role
+from rl_tui.engine.running.triggers import Trigger
+from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import Stop
 from rl_tui.engine.specs import BehaviorSpec, Trajectories
 
+STATUS_SECONDS = 2.0  # between two reports of how fast a rank is
 WAIT_SECONDS = 0.05  # how long a rank that waits for others may take to see a stop or a command
 
 
@@ -68,14 +72,22 @@ class RankedLearning:
     """
 
     def __init__(
-        self, role: Role, runner: EnvironmentRunner, lessons: Lessons, request: Callable[[Stop], object]
+        self,
+        role: Role,
+        runner: EnvironmentRunner,
+        lessons: Lessons,
+        request: Callable[[Stop], object],
+        bus: EventBus,
+        meter: RankMeter,
     ) -> None:
         """request: ends the run."""
         self._agreement: Agreement = (
-            Leader(role, runner.control, self._learners, lessons, request)
+            Leader(role, runner.control, self._learners, lessons, request, bus)
             if role.leads
             else Follower(role, runner.control, self._learners, lessons)
         )
+        self._meter, self._clock = meter, role.clock
+        self._status: Trigger[float] = Trigger(STATUS_SECONDS, by_clock=True)
         self.runner = runner
         self._lessons = lessons
         self._leads = role.leads
@@ -89,6 +101,7 @@ class RankedLearning:
     def begin(self, should_continue: Callable[[], bool]) -> None:
         """Collecting begins, with new environments. should_continue: a safe point, which calls `exchange`."""
         self._should_continue = should_continue
+        self._status.restart(self._clock())
         self._holds = None
         self._beyond.clear()
         self.runner.on_late = self._await_behavior
@@ -101,6 +114,7 @@ class RankedLearning:
     def exchange(self) -> None:
         """Hear what is new, and send it. Raises SyncError."""
         self._agreement.exchange()
+        self._status.fire(self._clock(), lambda _: self._agreement.report(self._meter.report()))
 
     def beat(self) -> None:
         """Called where this rank waits for a disk."""
@@ -108,6 +122,7 @@ class RankedLearning:
 
     def submit(self, name: str, block: Trajectories) -> None:
         """Add a block to the trainer, and wait for other ranks once it has this rank's part. Raises SyncError."""
+        self._meter.count(block.num_rows)
         behavior = self.runner.behaviors[name]
         learner = behavior.learner
         if learner.is_over or name in self._beyond:
@@ -131,8 +146,13 @@ class RankedLearning:
         self._holds = own if own.has_part else None
         while self._is_holding and self._should_continue():
             if not self.take_turn():
-                self._agreement.wait(WAIT_SECONDS)
+                self._wait()
         self._holds = None
+
+    def _wait(self) -> None:
+        start = self._clock()
+        self._agreement.wait(WAIT_SECONDS)
+        self._meter.waited += self._clock() - start
 
     @property
     def _is_holding(self) -> bool:
@@ -181,7 +201,7 @@ class RankedLearning:
             if not self._should_continue():
                 raise Stopped
             if not self.take_turn():
-                self._agreement.wait(WAIT_SECONDS)
+                self._wait()
 
     def fail(self, error: RlTuiError) -> None:
         """Training has ended here because of that, which other ranks may not know."""
@@ -192,4 +212,5 @@ class RankedLearning:
         self.runner.on_late, self._should_continue = None, lambda: False
         for learner in self._learners().values():
             learner.on_change = unnoticed  # a cycle would keep learners in memory after the end of a run
+        self._meter.close()
         self._agreement.leave(failure)

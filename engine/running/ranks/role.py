@@ -26,7 +26,7 @@ class Role:
 
     deadline: in seconds of `clock`, after which a silent rank is lost; starting: the same while environments start.
     hosts: names of the machines of all ranks. local_rank, local_size: among the ranks of this machine. started_by: a
-    program, for messages.
+    program, for messages. syncs: of the behaviors that have been made.
     """
 
     rank: int = 0
@@ -39,6 +39,7 @@ class Role:
     local_rank: int = 0
     local_size: int = 1
     started_by: str = ""
+    syncs: list[ProcessGroup] = field(default_factory=list, repr=False)
 
     @property
     def leads(self) -> bool:
@@ -52,7 +53,10 @@ class Role:
 
     def make_sync(self) -> Sync:
         """What the trainer of one more behavior agrees on with others. Every rank makes them in the same order."""
-        return ProcessGroup(self.deadline) if self.has_others else ONE_RANK
+        if not self.has_others:
+            return ONE_RANK
+        self.syncs.append(ProcessGroup(self.deadline, self.clock))
+        return self.syncs[-1]
 
     def share(self, kind: type[M], make: Callable[[], M]) -> M:
         """What rank 0 makes, on every rank. Raises SyncError."""
