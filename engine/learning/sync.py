@@ -63,6 +63,9 @@ class Sync(Protocol):
     def all(self, flag: bool) -> bool:
         """Whether it is true on all ranks."""
 
+    def own_part(self, number: int) -> int:
+        """How many of so many rows are this rank's: those of all ranks add up to it."""
+
     def seed(self, seed: int) -> int:
         """The seed for what has to differ between ranks, from one that they share."""
 
@@ -99,6 +102,10 @@ class OneRank:
     def all(self, flag: bool) -> bool:
         """See Sync."""
         return flag
+
+    def own_part(self, number: int) -> int:
+        """See Sync."""
+        return number
 
     def seed(self, seed: int) -> int:
         """See Sync."""
@@ -222,6 +229,10 @@ class ProcessGroup:
     def all(self, flag: bool) -> bool:
         """See Sync."""
         return bool(self._exchange(_Kind.VOTE, np.array([flag], np.float64)).all())
+
+    def own_part(self, number: int) -> int:
+        """See Sync."""
+        return number * (self.rank + 1) // self.size - number * self.rank // self.size
 
     def seed(self, seed: int) -> int:
         """See Sync."""

@@ -197,7 +197,10 @@ class EnvironmentWorker:
     def _step(self) -> None:
         """Receive the next steps, if any have arrived, and pass them on; or one update of each behavior, where they
         learn without experience."""
-        if self._runner.is_offline:
+        if self._runner.is_offline and self._ranked is not None:
+            self._stepped_at = time.monotonic()
+            self._ranked.wait()  # for the next turn
+        elif self._runner.is_offline:
             for behavior in self.behaviors.values():
                 behavior.learn_offline(self._should_continue)
                 self._stepped_at = time.monotonic()

@@ -229,10 +229,15 @@ class Learner:
         self, should_continue: Callable[[], bool] = always, may_continue: Callable[[], bool] = always
     ) -> None:
         """One update of a trainer that needs no experience; its rows are steps. As `learn_from`."""
-        num_rows = min(self.trainer.rows_per_update, self.max_steps - self.step)
+        num_rows = self.offline_rows
         self.num_offline_rows += num_rows
         self.steps_left.count(num_rows)
         self.advance(num_rows, 0, True, should_continue, may_continue)
+
+    @property
+    def offline_rows(self) -> int:
+        """From how many rows `learn_offline` learns next."""
+        return min(self.trainer.rows_per_update, self.max_steps - self.step)
 
     @needing_memory("training")
     def add(self, block: Trajectories, policy_state: State) -> bool:

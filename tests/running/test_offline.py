@@ -20,7 +20,6 @@ from rl_tui.engine.learning.bc.settings import HELD_OUT, LOSS
 from rl_tui.engine.learning.bc.trainer import BCTrainer
 from rl_tui.engine.running.environment_check import check
 from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
-from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -209,11 +208,6 @@ def test_a_program_makes_its_updates_with_run(tmp_path: Path) -> None:
             learner.learn(learner.collect())
         learner.run(100)
         assert learner.step == 640
-
-
-def test_several_ranks_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotSupportedError, match=r"A.trainer_type: bc is not supported on several ranks yet"):
-        Role(rank=0, size=2).require_supported(offline(tmp_path))
 
 
 def test_it_needs_no_environment(tmp_path: Path) -> None:

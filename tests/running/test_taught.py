@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.learning.bc.settings import HELD_OUT, LOSS
 from rl_tui.engine.running.preflight import refusals
-from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.session.messages import (
     CheckpointSaved,
     EpisodesFinished,
@@ -140,8 +138,3 @@ def test_what_is_no_policy_is_named(tmp_path: Path, teacher: LiveRun, path: str,
 def test_the_id_of_a_run_is_completed(tmp_path: Path, teacher: LiveRun) -> None:
     config = taught(tmp_path / "first", "run")
     assert any(line.endswith(f"Did you mean {teacher.folder}?") for line in refusals(config))
-
-
-def test_several_ranks_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotSupportedError, match=r"A.trainer_type: bc is not supported on several ranks yet"):
-        Role(rank=0, size=2).require_supported(taught(tmp_path, "t.onnx"))

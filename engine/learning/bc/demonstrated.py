@@ -58,7 +58,7 @@ class DemonstratedExamples:
         """Experience is not learned from."""
         return {}
 
-    def is_ready(self) -> bool:
+    def is_ready(self, num_waiting: int) -> bool:
         """Whether there are demonstrations."""
         return self._demonstrations is not None
 

@@ -22,8 +22,8 @@ class Examples(Protocol):
     def add(self, block: Trajectories) -> Samples:
         """New experience of the policy that learns; returns samples of metrics."""
 
-    def is_ready(self) -> bool:
-        """Whether `learn` has something to learn from."""
+    def is_ready(self, num_waiting: int) -> bool:
+        """Whether `learn` has something to learn from. num_waiting: rows that will have been added by then."""
 
     def learn(self, learning_rate: float, should_continue: Callable[[], bool]) -> Metrics:
         """The steps of one update. Raises NonFiniteError, DemonstrationError; it undoes nothing then."""

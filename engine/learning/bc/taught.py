@@ -5,6 +5,7 @@ The paper lets the teacher act, too, at first; here the student always acts, whi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from rl_tui.engine.learning.bc.settings import HELD_OUT, LOSS, BCSettings
 from rl_tui.engine.learning.cloning.imitation import ClonedSteps, Imitation, steps_of
 from rl_tui.engine.learning.replay.buffer import ReplayBuffer
 from rl_tui.engine.learning.replay.layout import ReplayLayout
+from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.trainer import Metrics, Samples
 from rl_tui.engine.specs import DecisionSteps, Float32, Json, Observations, Policy, State, Trajectories
 
@@ -26,13 +28,13 @@ class TaughtExamples:
     """See Examples. Owns the newest labels. The loss on new experience, before it is learned from, is that of steps
     which are held out."""
 
-    def __init__(self, hyper: BCSettings, imitation: Imitation, layout: ReplayLayout):
-        """layout: without reward streams."""
-        self._hyper, self._imitation = hyper, imitation
+    def __init__(self, hyper: BCSettings, imitation: Imitation, layout: ReplayLayout, sync: Sync):
+        """layout: without reward streams, of this rank's part."""
+        self._hyper, self._imitation, self._sync = hyper, imitation, sync
         self._teacher: Policy | None = None
         self.replay = ReplayBuffer(layout)
         self._num_new = 0  # since the last update
-        self.rows_per_update = hyper.steps_per_update
+        self.rows_per_update = math.ceil(hyper.steps_per_update / sync.size)
 
     def use(self, teacher: Policy) -> None:
         """Ask this one from now on. It has no memory."""
@@ -52,20 +54,26 @@ class TaughtExamples:
         self._num_new += block.num_rows
         return {HELD_OUT: [error], "Policy/Labels": [float(self.replay.num_steps)]}
 
-    def is_ready(self) -> bool:
-        """Whether an update is due, and the labels fill a mini-batch."""
-        is_filled = self.replay.num_steps >= self._hyper.batch_size or (self.replay.is_full and self.replay.num_steps)
-        return self._num_new >= self._hyper.steps_per_update and bool(is_filled)
+    def is_ready(self, num_waiting: int) -> bool:
+        """Whether an update is due, and the labels fill a mini-batch, or this rank's part."""
+        num_steps = self.replay.num_steps + num_waiting
+        is_filled = num_steps * self._sync.size >= self._hyper.batch_size or (self.replay.is_full and num_steps)
+        return self._num_new + num_waiting >= self.rows_per_update and bool(is_filled)
 
     def learn(self, learning_rate: float, should_continue: Callable[[], bool]) -> Metrics:
-        """From mini-batches of all labels, `samples_per_update` together."""
-        count = max(1, (self._hyper.samples_per_update or self.replay.num_steps) // self._hyper.batch_size)
+        """From mini-batches of all labels, `samples_per_update` together. Each of several ranks draws its part of them
+        from its own labels."""
+        num_samples = self._hyper.samples_per_update or int(self._sync.sum(self.replay.num_steps))
+        count = max(1, num_samples // self._hyper.batch_size)
         error, _ = self._imitation.learn_steps((self._draw() for _ in range(count)), learning_rate, should_continue)
         self._num_new = 0
         return {LOSS: error}
 
-    def _draw(self) -> ClonedSteps:
-        size, random = self._hyper.batch_size, self._imitation.random
+    def _draw(self) -> ClonedSteps | None:
+        """This rank's steps of a mini-batch, None if there are none."""
+        size, random = self._sync.own_part(self._hyper.batch_size), self._imitation.random
+        if not size or not self.replay.num_steps:
+            return None
         if self.replay.layout.memory_size:
             drawn = self.replay.sample_sequences(size, random, NO_GAMMAS)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -51,7 +52,7 @@ class BCTrainer(ActorTrainer[BCSettings]):
         assert isinstance(config.hyperparameters, BCSettings)
         hyper = config.hyperparameters
         super().__init__(hyper, spec, config, seed, device, sync)
-        if self._normalizer is not None:  # all ranks have the same demonstrations, there is nothing to add up
+        if self._normalizer is not None and hyper.teacher is None:  # all ranks have the same demonstrations
             self._normalizer = Normalizer(self._layout.columns)
         self._actor = Actor(self._random, self._layout, spec.actions, config.network_settings, is_squashed=False)
         self._flat = FlatParameters(self._actor, device)
@@ -63,7 +64,10 @@ class BCTrainer(ActorTrainer[BCSettings]):
         if hyper.teacher is None:
             self._examples = self._make_demonstrated(own_seed)
         else:
-            self._examples = taught = TaughtExamples(hyper, self._imitation, self._replay_layout())
+            self._examples = taught = TaughtExamples(hyper, self._imitation, self._replay_layout(), sync)
+            self._differ_by_rank(seed)
+            if sync.size > 1:
+                self._imitation.random = self._random
             self.replay_bytes = taught.replay.layout.bytes
         self.num_parameters = self._step.num_parameters
 
@@ -77,7 +81,7 @@ class BCTrainer(ActorTrainer[BCSettings]):
         memory = self._config.network_settings.memory
         return ReplayLayout(
             spec=self._spec,
-            capacity=self._hyper.buffer_size,
+            capacity=math.ceil(self._hyper.buffer_size / self._sync.size),
             time_horizon=self.time_horizon,
             num_streams=0,
             memory_size=memory.memory_size if memory else 0,
@@ -107,15 +111,22 @@ class BCTrainer(ActorTrainer[BCSettings]):
         return self._flat.place(array)
 
     def add(self, block: Trajectories) -> Samples:
-        """Have the teacher label a block, and keep it. Without a teacher, experience is not learned from."""
+        """Have the teacher label a block, and keep it; on several ranks once `update` is called, which returns the
+        means of its samples. Without a teacher, experience is not learned from."""
+        return self._include_now(block, self._include_taught) if self._is_taught else {}
+
+    def _include_taught(self, block: Trajectories) -> Samples:
         samples = self._examples.add(block)
-        if isinstance(self._examples, TaughtExamples):
-            self._include(block.observations)
+        self._include(block.observations)
         return samples
+
+    @property
+    def _is_taught(self) -> bool:
+        return isinstance(self._examples, TaughtExamples)
 
     def is_ready(self) -> bool:
         """Whether an update is due, and there is what it learns from."""
-        return self._examples.is_ready()
+        return self._examples.is_ready(self._num_waiting)
 
     def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
         """See `Examples.learn`."""
@@ -125,13 +136,14 @@ class BCTrainer(ActorTrainer[BCSettings]):
             if self.num_updates == 0:
                 for observations in self._examples.observations() if self._normalizer is not None else ():
                     self._include(observations)
+            samples = self._include_waiting(self._include_taught) if self._is_taught else {}
             try:
                 metrics = self._examples.learn(learning_rate, should_continue)
             except NonFiniteError as wrong:
                 raise NonFiniteError(f"{wrong} at step {step}; {KEPT}") from wrong
         self.num_updates += 1
         self.held_out_loss = metrics.get(HELD_OUT)
-        return {**metrics, "Policy/Learning Rate": learning_rate}
+        return {**metrics, **samples, "Policy/Learning Rate": learning_rate}
 
     def _include(self, observations: Observations) -> None:
         """Let the normalizer count these."""
@@ -179,7 +191,7 @@ class BCTrainer(ActorTrainer[BCSettings]):
     def load(self, state: State) -> None:
         """Restore `state`, and drop labels of later steps."""
         self._step.load(state.part("actor"))
-        load_generator(self._imitation.random, state.part("drawing"))
+        load_generator(self._imitation.random, state.part("drawing"), self._sync.rank if self._is_taught else 0)
         self._load_shared(state)
         counts = state.part("trainer")
         self.num_updates = int(counts.number("num_updates"))

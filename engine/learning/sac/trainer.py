@@ -94,7 +94,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
         hyper, priorities = self._hyper, self._hyper.prioritized_replay
         return ReplayLayout(
             spec=self._spec,
-            capacity=hyper.buffer_size,
+            capacity=self._part(hyper.buffer_size),
             time_horizon=self.time_horizon,
             num_streams=len(self._streams),
             memory_size=self._memory.memory_size if self._memory else 0,
@@ -206,7 +206,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
         """Let reward signals learn from one mini-batch per `reward_signal_steps_per_update` new steps."""
         while self._streams.learn and self._due_signal_steps >= self._hyper.reward_signal_steps_per_update:
             if self._sync.all(self._replay.num_steps > 0):
-                count = max(1, self._part_of_minibatch)
+                count = max(1, self._sync.own_part(self._hyper.batch_size))
                 self._streams.update(self._replay.sample_transitions(count, self._random))
             self._due_signal_steps -= self._hyper.reward_signal_steps_per_update
             if not self._sync.all(should_continue()):
@@ -234,15 +234,10 @@ class SACTrainer(ActorTrainer[SACSettings]):
             hook(TrainStep(self._spec.name, minibatch, self._metrics(terms), losses.errors))
         return terms
 
-    @property
-    def _part_of_minibatch(self) -> int:
-        """How many of its steps this rank draws: those of all ranks add up to `batch_size`."""
-        size, (rank, ranks) = self._hyper.batch_size, (self._sync.rank, self._sync.size)
-        return size * (rank + 1) // ranks - size * rank // ranks
-
     def _draw(self, step: int) -> Minibatch | None:
         """This rank's rows of a mini-batch, None if there are none."""
-        hyper, beta, count = self._hyper, 0.0, self._part_of_minibatch
+        hyper, beta = self._hyper, 0.0
+        count = self._sync.own_part(hyper.batch_size)
         if not count or not self._replay.num_steps:
             return None
         if hyper.prioritized_replay is not None:

@@ -252,10 +252,19 @@ class Leader:
                 if advance is not None:
                     self._holds = [holds and not advance.has_all_parts for holds in self._holds]
                     return advance
+        offline = [learner for learner in learners.values() if learner.is_offline and not learner.is_over]
+        if offline:
+            return self._offline(min(offline, key=lambda learner: learner.num_updates))
         if all(self._holds):
             self._holds = [False] * self._role.size
             return GoOn()
         return None
+
+    def _offline(self, learner: Learner) -> Advance:
+        """One update without experience."""
+        num_rows = learner.offline_rows
+        step = learner.step + num_rows
+        return Advance(learner.behavior, num_rows, 0, step, updates=True, has_all_parts=True)
 
     def _word(self) -> ControlWord:
         lessons = self._sent.lessons

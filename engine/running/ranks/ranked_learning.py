@@ -146,10 +146,11 @@ class RankedLearning:
         self._holds = own if own.has_part else None
         while self._is_holding and self._should_continue():
             if not self.take_turn():
-                self._wait()
+                self.wait()
         self._holds = None
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """For others, a moment."""
         start = self._clock()
         self._agreement.wait(WAIT_SECONDS)
         self._meter.waited += self._clock() - start
@@ -182,10 +183,14 @@ class RankedLearning:
             self._beyond.discard(turn.behavior)
             if self._holds is not None and self._holds.behavior == turn.behavior and not self._holds.is_spent:
                 self._holds = None
-        if self._leads:
-            behavior.learner.add_episodes(turn.returns, turn.lengths)
-            self._lessons.add_returns(turn.behavior, turn.returns)
-        behavior.advance(turn.num_rows, turn.num_sampled, turn.updates, self._should_continue)
+        if behavior.learner.is_offline:
+            self._meter.count(turn.num_rows)
+            behavior.learn_offline(self._should_continue)
+        else:
+            if self._leads:
+                behavior.learner.add_episodes(turn.returns, turn.lengths)
+                self._lessons.add_returns(turn.behavior, turn.returns)
+            behavior.advance(turn.num_rows, turn.num_sampled, turn.updates, self._should_continue)
         if turn.updates:
             self._agreement.note_heard()
         failure = behavior.learner.failure
@@ -201,7 +206,7 @@ class RankedLearning:
             if not self._should_continue():
                 raise Stopped
             if not self.take_turn():
-                self._wait()
+                self.wait()
 
     def fail(self, error: RlTuiError) -> None:
         """Training has ended here because of that, which other ranks may not know."""

@@ -17,8 +17,6 @@ def require_supported(config: RunConfig, size: int) -> None:
         return
     settings = config.env_settings
     refused = [f"behaviors.{name}.threaded: true" for name, one in config.behaviors.items() if one.threaded]
-    cloned = [(name, one) for name, one in config.behaviors.items() if not one.hyperparameters.learns_from_rewards]
-    refused += [f"behaviors.{name}.trainer_type: {one.trainer_type}" for name, one in cloned]
     if config.default_settings is not None and config.default_settings.threaded:
         refused.append("default_settings.threaded: true")
     if not isinstance(settings.environment, str):

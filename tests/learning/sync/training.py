@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
@@ -28,7 +29,7 @@ from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
 from rl_tui.engine.learning.sac import trainer as sac_module
 from rl_tui.engine.learning.sac.networks import SoftNetworks
 from rl_tui.engine.learning.sac.trainer import SACTrainer
-from rl_tui.engine.learning.sync import Sync
+from rl_tui.engine.learning.sync import OneRank, Sync
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Int64, ObservationSpec, State, Trajectories
@@ -265,7 +266,9 @@ class SACOfAllRanks(SACTrainer):
     def __init__(self, case: Case):
         super().__init__(case.spec, case.settings, SEED, CPU)
         size = len(case.agents)
-        self._replays = [ReplayBuffer(self._replay_layout()) for _ in range(size)]
+        layout = self._replay_layout()
+        layout = replace(layout, capacity=math.ceil(layout.capacity / size))
+        self._replays = [ReplayBuffer(layout) for _ in range(size)]
         self._generators = [generator(rank) for rank in range(size)]
         self._random = _Noise()  # type: ignore[assignment]  # only its noise is read
         self._rows: list[int] = []
@@ -294,7 +297,7 @@ class SACOfAllRanks(SACTrainer):
             ranks = len(self._replays)
             self._replay, self._random = replay, random
             count = size * (rank + 1) // ranks - size * rank // ranks
-            with patch.object(SACTrainer, "_part_of_minibatch", count):
+            with patch.object(OneRank, "own_part", lambda *_, part=count: part):
                 minibatch = super()._draw(step)
             if minibatch is not None:
                 drawn.append(minibatch)

@@ -80,10 +80,11 @@ def parts_of(
     return found
 
 
-def as_one(parts: Sequence[Part]) -> Part:
-    """Rank 0's part; the others did the same at the same updates."""
+def as_one(parts: Sequence[Part], needs_updates: bool = True) -> Part:
+    """Rank 0's part; the others did the same at the same updates. needs_updates: of a trainer with a critic."""
     first, reasons = parts[0], "\n".join(f"{part.exit_code}: {part.reason}" for part in parts)
-    assert first.updates, reasons
+    assert first.updates or not needs_updates, reasons
+    assert first.weights, reasons
     for part in parts[1:]:
         assert part.exit_code == first.exit_code, reasons
         assert part.changes == first.changes, reasons
