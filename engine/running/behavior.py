@@ -6,6 +6,7 @@ import queue
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from rl_tui.engine.errors import HookError, PluginError, RlTuiError
@@ -19,14 +20,14 @@ from rl_tui.engine.specs import BehaviorSpec, Policy, State, Trajectories
 
 QUEUE_SECONDS = 0.1  # how long a learner or collector that waits for the other may take to see a stop or a command
 
-Block: TypeAlias = tuple[Trajectories, State]  # experience, and the generator of the policy that made it
+Work: TypeAlias = Callable[[Callable[[], bool]], None]  # of a learner's thread; called with its safe point
 
 
 @dataclass(frozen=True, slots=True)
 class Behavior:
     """Used by its collector's thread, and by the thread `learner:NAME` where it is threaded.
 
-    control: of its environment's worker. blocks: for the learner's thread, None where it learns in the collector's.
+    control: of its environment's worker. works: of the learner's thread, None where it learns in the collector's.
     save_traceback: of a plug-in or a hook that failed. league: None without self-play.
     """
 
@@ -36,24 +37,25 @@ class Behavior:
     time_horizon: int
     summary_freq: int
     control: Control
-    blocks: queue.Queue[Block] | None
+    works: queue.Queue[Work] | None
     save_traceback: Callable[[PluginError | HookError], None]
     league: LiveLeague | None = None
 
     @property
     def is_threaded(self) -> bool:
         """Whether it learns in a thread of its own."""
-        return self.blocks is not None
+        return self.works is not None
 
     def submit(self, block: Trajectories, should_continue: Callable[[], bool]) -> None:
         """Learn from the block, or queue it for the learner's thread, waiting while the queue is full."""
         state = self.policy.state()
-        if self.blocks is None:
+        if self.works is None:
             self._learn_from(block, state, should_continue)
             return
+        work = partial(self._learn_from, block, state)
         while not self.learner.is_over:
             with suppress(queue.Full):
-                self.blocks.put((block, state), timeout=QUEUE_SECONDS)
+                self.works.put(work, timeout=QUEUE_SECONDS)
                 return
             if not self.control.safe_point(lambda: None):
                 return
@@ -67,16 +69,36 @@ class Behavior:
     def await_taken(self) -> None:
         """Wait until the learner's thread has begun with the newest block, so that what agents do next is at most one
         version behind."""
-        while self.blocks is not None and not self.blocks.empty() and not self.learner.is_over:
-            with self.blocks.not_full:
-                if self.blocks.queue:
-                    self.blocks.not_full.wait(QUEUE_SECONDS)
+        while self.works is not None and not self.works.empty() and not self.learner.is_over:
+            with self.works.not_full:
+                if self.works.queue:
+                    self.works.not_full.wait(QUEUE_SECONDS)
             if not self.control.safe_point(lambda: None):
                 return
 
+    def queue(self, work: Work) -> None:
+        """On several ranks: have the learner's thread do this next."""
+        assert self.works is not None
+        self.works.put(work)
+
+    @property
+    def is_learning(self) -> bool:
+        """On several ranks: whether the learner's thread has not done all of its work."""
+        return self.works is not None and self.works.unfinished_tasks > 0
+
+    def await_learned(self, seconds: float) -> None:
+        """On several ranks: return once the learner's thread has done its work, or after that time."""
+        assert self.works is not None
+        with self.works.all_tasks_done:
+            if self.works.unfinished_tasks:
+                self.works.all_tasks_done.wait(seconds)
+
     def learn(self) -> None:
         """The main of the learner's thread: learn from queued blocks until no more will come."""
-        assert self.blocks is not None
+        if self.learner.num_ranks > 1:
+            self._do_works()
+            return
+        assert self.works is not None
         learner, control = self.learner, self.control
 
         def serve() -> None:
@@ -90,12 +112,35 @@ class Behavior:
         try:
             while self._may_learn() and control.safe_point(serve):
                 try:
-                    block, state = self.blocks.get(timeout=QUEUE_SECONDS)
+                    work = self.works.get(timeout=QUEUE_SECONDS)
                 except queue.Empty:
                     if control.has_ended:
                         break
                     continue
-                self._learn_from(block, state, should_continue)
+                work(should_continue)
+        finally:
+            control.leave()
+        self.finish()
+
+    def _do_works(self) -> None:
+        """On several ranks: do what is queued, which others do at the same time, also where this rank is to park. The
+        environment's thread serves commands meanwhile, and has the last word."""
+        works, control = self.works, self.control
+        assert works is not None
+
+        def do_all(timeout: float = 0.0) -> None:
+            with suppress(queue.Empty):
+                while True:
+                    work = works.get(timeout=timeout) if timeout else works.get_nowait()
+                    try:
+                        work(lambda: control.safe_point(lambda: None))
+                    finally:
+                        works.task_done()
+
+        try:
+            while not control.has_ended:
+                do_all(QUEUE_SECONDS)
+                control.safe_point(do_all)
         finally:
             control.leave()
         self.finish()

@@ -341,7 +341,7 @@ class BehaviorBuilder:
             time_horizon=trainer.time_horizon,
             summary_freq=self._config.summary_freq,
             control=self._place.control,
-            blocks=queue.Queue(queue_size) if self._is_threaded else None,
+            works=queue.Queue(queue_size if self._run.role.size == 1 else 0) if self._is_threaded else None,
             save_traceback=partial(_save_traceback, self._run, self._spec.name),
             league=league,
         )

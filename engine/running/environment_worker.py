@@ -191,6 +191,8 @@ class EnvironmentWorker:
             if not control.is_lost:
                 runner.report(is_over=True)
         if not control.is_lost:
+            if self._ranked is not None:
+                self._ranked.settle()
             for behavior in self._inline:
                 behavior.finish()
 
@@ -222,7 +224,7 @@ class EnvironmentWorker:
             self._is_submitting = False
             if behavior.is_threaded:
                 self._runner.waiting_seconds += time.monotonic() - start
-        if self._runner.awaits_learners:
+        if self._runner.awaits_learners and self._ranked is None:
             self._await_learners()
         self._runner.act()
 
@@ -253,7 +255,10 @@ class EnvironmentWorker:
 
     @property
     def _inline(self) -> list[Behavior]:
-        """Those that learn in this thread."""
+        """Those that learn in this thread, or on several ranks are served and finished by it, while they do not
+        learn."""
+        if (ranked := self._ranked) is not None:
+            return [behavior for name, behavior in self.behaviors.items() if not ranked.is_busy(name)]
         return [behavior for behavior in self.behaviors.values() if not behavior.is_threaded]
 
     def _serve(self) -> None:
@@ -278,7 +283,7 @@ class EnvironmentWorker:
             self._runner.failure = error
         for behavior in self.behaviors.values():
             behavior.learner.fail(error)
-            if not behavior.is_threaded:
+            if not behavior.is_threaded or (self._ranked is not None and not self._ranked.is_busy(behavior.spec.name)):
                 behavior.finish()
 
     def _publish_failure(self, error: RlTuiError, behaviors: Sequence[str]) -> None:

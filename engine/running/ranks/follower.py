@@ -19,13 +19,20 @@ class Follower:
     """Used by the thread of the environment. Every method raises SyncError once rank 0 is lost, or has lost another."""
 
     def __init__(
-        self, role: Role, control: Control, learners: Callable[[], Mapping[str, Learner]], lessons: Lessons
+        self,
+        role: Role,
+        control: Control,
+        learners: Callable[[], Mapping[str, Learner]],
+        lessons: Lessons,
+        settle: Callable[[str], None],
     ) -> None:
-        """learners: those that have appeared, by behavior."""
+        """learners: those that have appeared, by behavior. settle: waits until a behavior's own thread has learned."""
+        self._settle = settle
         self._role, self._control, self._learners, self._lessons = role, control, learners, lessons
         self._link = role.links[0]
         self._is_paused = False  # as rank 0 wants it
         self._is_to_stop = False
+        self.num_turns = 0
         self._has_failed = False  # it takes no turns until it is rolled back
         self._turn: Turn | None = None  # not carried out yet: what comes after it waits
         self._known_lessons = lessons.state(), lessons.num_resets
@@ -54,7 +61,9 @@ class Follower:
                 return
 
     def beat(self) -> None:
-        """It has no files."""
+        """Say that it is alive, where it waits. A lost rank shows at the next exchange."""
+        with suppress(SyncError):
+            self._say_alive()
 
     def _say_alive(self) -> None:
         if self._beat.is_due(self._role.clock()):
@@ -67,6 +76,7 @@ class Follower:
         """What all ranks do next; None where rank 0 has not decided it yet."""
         self._exchange()
         turn, self._turn = self._turn, None
+        self.num_turns += turn is not None
         return turn
 
     def wait(self, seconds: float) -> None:
@@ -124,8 +134,11 @@ class Follower:
             self._lessons.adopt(*word.lessons)
         if isinstance(word.change, RolledBack):
             change, self._has_failed = word.change, False
+            self._settle(change.behavior)
+            self.num_turns += 1
             self._learners()[change.behavior].roll_back_to(change.state, change.step, change.path)
         elif word.change is not None:
+            self._settle(str(word.change.behavior))
             learner = self._learners()[str(word.change.behavior)]
             learner.hyperparameters.set(word.change.name, word.change.value, learner.step)
         self._turn = word.turn

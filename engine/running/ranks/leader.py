@@ -91,15 +91,19 @@ class Leader:
         lessons: Lessons,
         request: Callable[[Stop], object],
         bus: EventBus,
+        is_busy: Callable[[str], bool],
     ) -> None:
         """learners: those that have appeared, by behavior, in the order in which they were made. request: ends the run,
-        where another rank was asked to end. bus: for what ranks report of themselves."""
+        where another rank was asked to end. bus: for what ranks report of themselves. is_busy: whether a
+        behavior's own thread still learns."""
+        self._is_busy = is_busy
         self._bus = bus
         self._statuses: dict[int, RankStatus] = {}
         self._request = request
         self._role, self._control, self._learners, self._lessons = role, control, learners, lessons
         self._parts: dict[str, Parts] = {}
-        self._holds = [False] * role.size
+        self.num_turns = 0
+        self._waits_after: list[int | None] = [None] * role.size  # so many turns, with a part of a behavior
         self._met: deque[BehaviorSpec] = deque()
         self._lost: Failure | None = None
         self._diverged = ""
@@ -146,7 +150,7 @@ class Leader:
         """This was changed here, between two updates."""
         if isinstance(change, RolledBack):  # what was collected before it counts no more
             self._parts.pop(change.behavior, None)
-            self._holds = [False] * self._role.size
+            self.num_turns += 1
         self._send(replace(self._sent, change=change))
 
     def next_turn(self) -> Turn | None:
@@ -154,6 +158,7 @@ class Leader:
         self._hear()
         turn = self._decide()
         if turn is not None:
+            self.num_turns += 1
             self._send(replace(self._sent, is_paused=False, turn=turn))  # none that waits would take it
         return turn
 
@@ -238,7 +243,8 @@ class Leader:
         block = report.block
         if block is not None and block.first_version == self._learners()[block.behavior].weights.first_version:
             self._parts.setdefault(block.behavior, Parts(self._role.size)).add(rank, block)
-            self._holds[rank] |= block.has_part
+        if report.waits_after is not None:
+            self._waits_after[rank] = report.waits_after
 
     def _decide(self) -> Turn | None:
         learners = self._learners()
@@ -247,18 +253,19 @@ class Leader:
             if spec.name not in learners:
                 return Begin(spec)
         for name, learner in learners.items():
-            if name in self._parts and not learner.is_over:
+            if name in self._parts and not self._is_busy(name) and not learner.is_over:
                 advance = self._parts[name].advance(name, learner.step)
                 if advance is not None:
-                    self._holds = [holds and not advance.has_all_parts for holds in self._holds]
                     return advance
-        offline = [learner for learner in learners.values() if learner.is_offline and not learner.is_over]
+        offline = [
+            learner
+            for name, learner in learners.items()
+            if learner.is_offline and not learner.is_over and not self._is_busy(name)
+        ]
         if offline:
             return self._offline(min(offline, key=lambda learner: learner.num_updates))
-        if all(self._holds):
-            self._holds = [False] * self._role.size
-            return GoOn()
-        return None
+        is_any_busy = any(map(self._is_busy, learners))
+        return GoOn() if not is_any_busy and self._waits_after == [self.num_turns] * self._role.size else None
 
     def _offline(self, learner: Learner) -> Advance:
         """One update without experience."""

@@ -82,14 +82,16 @@ class Report:
     """Of another rank to rank 0. An empty one says that it is alive.
 
     met: a behavior that has appeared in its environments. status: of this rank, as of now. warnings: lines of its log,
-    which rank 0 does not have. diverged: what number of its environments is not finite. failure: why it ends.
-    is_stopped: a signal has asked it to end, and all do, once everything is saved.
+    which rank 0 does not have. waits_after: so many turns, it has its part of a behavior, and waits. diverged: what
+    number of its environments is not finite. failure: why it ends. is_stopped: a signal has asked it to end, and all
+    do, once everything is saved.
     """
 
     block: Block | None = None
     met: BehaviorSpec | None = None
     status: RankStatus | None = None
     warnings: tuple[LogEmitted, ...] = ()
+    waits_after: int | None = None
     diverged: str = ""
     failure: Failure | None = None
     is_stopped: bool = False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from rl_tui.engine.errors import RlTuiError, SyncError
@@ -26,7 +28,12 @@ WAIT_SECONDS = 0.05  # how long a rank that waits for others may take to see a s
 
 class Agreement(Protocol):
     """A rank's part of what all agree on: Leader, Follower. Every method but `leave` raises SyncError once a rank is
-    lost."""
+    lost.
+
+    num_turns: that were taken, with changes after which what was collected before counts no more.
+    """
+
+    num_turns: int
 
     def report(self, report: Report) -> None:
         """What this rank has."""
@@ -66,9 +73,10 @@ class Stopped(Exception):
 class RankedLearning:
     """Used by the environment's thread.
 
-    A block of experience is added to the trainer of its rank at once, and counted when every rank has one. A rank that
-    has its part of an update, or of max_steps, waits until all have theirs; where each waits for another behavior, all
-    go on, and what they collect beyond a part is dropped. runner: of the environment.
+    A block of experience is added to the trainer of its rank, and counted when every rank has one. A rank that has its
+    part of an update, or of max_steps, waits until all have theirs; where each waits for another behavior, all go on,
+    and what they collect beyond a part is dropped. A behavior with a thread of its own learns there, while up to one
+    more part is collected. runner: of the environment.
     """
 
     def __init__(
@@ -82,17 +90,19 @@ class RankedLearning:
     ) -> None:
         """request: ends the run."""
         self._agreement: Agreement = (
-            Leader(role, runner.control, self._learners, lessons, request, bus)
+            Leader(role, runner.control, self._learners, lessons, request, bus, self.is_busy)
             if role.leads
-            else Follower(role, runner.control, self._learners, lessons)
+            else Follower(role, runner.control, self._learners, lessons, self.settle)
         )
         self._meter, self._clock = meter, role.clock
         self._status: Trigger[float] = Trigger(STATUS_SECONDS, by_clock=True)
         self.runner = runner
         self._lessons = lessons
         self._leads = role.leads
-        self._holds: Block | None = None  # it waits with this one
+        self._parts: dict[str, Block] = {}  # by behavior: the last block of a part that others are waited for with
+        self._waiting: dict[str, deque[Trajectories]] = {}  # by behavior: blocks that are not added yet
         self._beyond: set[str] = set()  # behaviors that have their part, and are not waited for
+        self._learning: dict[str, Advance] = {}  # by behavior: the newest turn that its own thread takes
         self._should_continue: Callable[[], bool] = lambda: True
 
     def _learners(self) -> dict[str, Learner]:
@@ -102,8 +112,8 @@ class RankedLearning:
         """Collecting begins, with new environments. should_continue: a safe point, which calls `exchange`."""
         self._should_continue = should_continue
         self._status.restart(self._clock())
-        self._holds = None
-        self._beyond.clear()
+        for kept in (self._parts, self._waiting, self._beyond):
+            kept.clear()
         self.runner.on_late = self._await_behavior
         for behavior in self.runner.behaviors.values():
             self._connect(behavior)
@@ -113,6 +123,7 @@ class RankedLearning:
 
     def exchange(self) -> None:
         """Hear what is new, and send it. Raises SyncError."""
+        self._check_learned()
         self._agreement.exchange()
         self._status.fire(self._clock(), lambda _: self._agreement.report(self._meter.report()))
 
@@ -124,16 +135,37 @@ class RankedLearning:
         """Add a block to the trainer, and wait for other ranks once it has this rank's part. Raises SyncError."""
         self._meter.count(block.num_rows)
         behavior = self.runner.behaviors[name]
+        if behavior.learner.is_over or name in self._beyond:
+            behavior.learner.steps_left.skip(block.num_learned)
+            return
+        self._waiting.setdefault(name, deque()).append(block)
+        self._add_waiting(behavior)
+        said_at = -1
+        while self._must_wait(behavior) and self._should_continue():
+            if said_at != self._agreement.num_turns and self._has_part(behavior):
+                said_at = self._agreement.num_turns
+                self._agreement.report(Report(waits_after=said_at))
+            if not self._take_turn(name):
+                self.wait()
+            self._add_waiting(behavior)
+
+    def _add_waiting(self, behavior: Behavior) -> None:
+        """Add blocks until there is a part. Raises SyncError."""
+        name, learner = behavior.spec.name, behavior.learner
+        waiting = self._waiting.get(name)
+        while waiting and not self._has_part(behavior) and not self.is_busy(name):
+            block = waiting.popleft()
+            if learner.is_over:
+                learner.steps_left.skip(block.num_learned)
+            elif behavior.add(block):
+                self._report_block(behavior, block)
+
+    def _report_block(self, behavior: Behavior, block: Trajectories) -> None:
         learner = behavior.learner
-        if learner.is_over or name in self._beyond:
-            learner.steps_left.skip(block.num_learned)
-            return
-        if not behavior.add(block):
-            return
         if learner.failure is not None and not self._leads:
             raise SyncError(str(learner.failure))
         own = Block(
-            behavior=name,
+            behavior=behavior.spec.name,
             num_rows=block.num_learned,
             num_sampled=block.num_rows,
             first_version=learner.weights.first_version,
@@ -143,11 +175,34 @@ class RankedLearning:
             is_spent=learner.steps_left.is_over,
         )
         self._agreement.report(Report(block=own))
-        self._holds = own if own.has_part else None
-        while self._is_holding and self._should_continue():
-            if not self.take_turn():
-                self.wait()
-        self._holds = None
+        if own.has_part:
+            self._parts[own.behavior] = own
+
+    def _has_part(self, behavior: Behavior) -> bool:
+        """Whether it waits for others. Not once it was rolled back: its block counts no more."""
+        part, learner = self._parts.get(behavior.spec.name), behavior.learner
+        return part is not None and not learner.is_over and learner.weights.first_version == part.first_version
+
+    def _must_wait(self, behavior: Behavior) -> bool:
+        """Whether agents must not go on yet: learners with a thread of their own take one more part meanwhile."""
+        name = behavior.spec.name
+        if not behavior.is_threaded:
+            return self._has_part(behavior)
+        num_rows = sum(block.num_learned for block in self._waiting.get(name, ()))
+        return num_rows >= behavior.learner.rows_per_update and (self.is_busy(name) or self._has_part(behavior))
+
+    def is_busy(self, name: str) -> bool:
+        """Whether the thread of this behavior learns, or what it has done was not looked at: until then, nothing else
+        changes the behavior."""
+        return name in self._learning
+
+    def settle(self, name: str | None = None) -> None:
+        """Wait until the thread of this behavior, or of each, has done what all ranks do. Raises SyncError."""
+        for each in list(self._learning) if name is None else [name]:
+            while self.is_busy(each):
+                self._agreement.beat()
+                self.runner.behaviors[each].await_learned(WAIT_SECONDS)
+                self._check_learned()
 
     def wait(self) -> None:
         """For others, a moment."""
@@ -155,47 +210,74 @@ class RankedLearning:
         self._agreement.wait(WAIT_SECONDS)
         self._meter.waited += self._clock() - start
 
-    @property
-    def _is_holding(self) -> bool:
-        """Not once it was rolled back: its block counts no more."""
-        if self._holds is None:
-            return False
-        learner = self.runner.behaviors[self._holds.behavior].learner
-        return not learner.is_over and learner.weights.first_version == self._holds.first_version
-
     def take_turn(self) -> bool:
         """Do what all ranks do next; False while that is not known. Raises SyncError."""
+        for behavior in self.runner.behaviors.values() if self._waiting else ():
+            self._add_waiting(behavior)
+        return self._take_turn("")
+
+    def _take_turn(self, waits_for: str) -> bool:
+        """waits_for: the behavior whose blocks wait for other ranks, if agents must not go on."""
+        self._check_learned()
         turn = self._agreement.next_turn()
+        if turn is None:
+            return False
         match turn:
             case Advance():
                 self._advance(turn)
             case Begin():
                 self._connect(self.runner.make_late(turn.spec))
             case GoOn():
-                if self._holds is not None:
-                    self._beyond.add(self._holds.behavior)
-                self._holds = None
-        return turn is not None
+                self._go_on(waits_for)
+        return True
+
+    def _go_on(self, waits_for: str) -> None:
+        if waits_for:
+            self._beyond.add(waits_for)
+            self._parts.pop(waits_for, None)
+            skip = self.runner.behaviors[waits_for].learner.steps_left.skip
+            for block in self._waiting.pop(waits_for, ()):
+                skip(block.num_learned)
 
     def _advance(self, turn: Advance) -> None:
         behavior = self.runner.behaviors[turn.behavior]
         if turn.has_all_parts:
             self._beyond.discard(turn.behavior)
-            if self._holds is not None and self._holds.behavior == turn.behavior and not self._holds.is_spent:
-                self._holds = None
+            if turn.behavior in self._parts and not self._parts[turn.behavior].is_spent:
+                del self._parts[turn.behavior]
+        if self._leads:
+            self._lessons.add_returns(turn.behavior, turn.returns)
+        if behavior.is_threaded:
+            self._learning[turn.behavior] = turn
+            behavior.queue(partial(self._learn, behavior, turn))
+        else:
+            self._learn(behavior, turn, self._should_continue)
+            self._check(behavior, turn)
+
+    def _learn(self, behavior: Behavior, turn: Advance, should_continue: Callable[[], bool]) -> None:
+        """In the thread of its learner."""
         if behavior.learner.is_offline:
             self._meter.count(turn.num_rows)
-            behavior.learn_offline(self._should_continue)
-        else:
-            if self._leads:
-                behavior.learner.add_episodes(turn.returns, turn.lengths)
-                self._lessons.add_returns(turn.behavior, turn.returns)
-            behavior.advance(turn.num_rows, turn.num_sampled, turn.updates, self._should_continue)
-        if turn.updates:
-            self._agreement.note_heard()
+            behavior.learn_offline(should_continue)
+            return
+        if self._leads:
+            behavior.learner.add_episodes(turn.returns, turn.lengths)
+        behavior.advance(turn.num_rows, turn.num_sampled, turn.updates, should_continue)
+
+    def _check_learned(self) -> None:
+        """Raises SyncError for what has gone wrong in the threads of learners."""
+        for name, turn in list(self._learning.items()):
+            if not self.runner.behaviors[name].is_learning:
+                del self._learning[name]
+                self._check(self.runner.behaviors[name], turn)
+
+    def _check(self, behavior: Behavior, turn: Advance) -> None:
+        """All ranks have done the same."""
         failure = behavior.learner.failure
         if isinstance(failure, SyncError):
             raise self._agreement.named(failure)
+        if turn.updates:
+            self._agreement.note_heard()
         if behavior.learner.step != turn.step:
             raise SyncError(f"{turn.behavior} is at step {behavior.learner.step} here, and at {turn.step} on rank 0")
 

@@ -16,9 +16,7 @@ def require_supported(config: RunConfig, size: int) -> None:
     if size == 1:
         return
     settings = config.env_settings
-    refused = [f"behaviors.{name}.threaded: true" for name, one in config.behaviors.items() if one.threaded]
-    if config.default_settings is not None and config.default_settings.threaded:
-        refused.append("default_settings.threaded: true")
+    refused = []
     if not isinstance(settings.environment, str):
         refused.append("env_settings.env: an environment for each behavior")
     if config.checkpoint_settings.inference:

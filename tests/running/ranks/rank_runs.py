@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ import numpy as np
 from torch import distributed
 
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.learning.sync import Sync
+from rl_tui.engine.learning.sync import ProcessGroup, Sync
+from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.ranks.joining import role_of
 from rl_tui.engine.running.ranks.leader import BEAT_SECONDS
 from rl_tui.engine.running.ranks.link import Link
@@ -112,10 +113,12 @@ class Part:
 
     @property
     def updates(self) -> list[tuple[object, ...]]:
-        """The losses of its summaries, which are those of all ranks."""
+        """The losses of its summaries, which are those of all ranks, by behavior: threads of learners publish theirs in
+        any order."""
         tags = ("Losses/Policy Loss", "Losses/Value Loss", "Policy/Learning Rate")
         summaries = [event for event in self.of(MetricsReported) if tags[0] in event.metrics]
-        return [(event.behavior, event.step, *map(event.metrics.get, tags)) for event in summaries]
+        found = [(event.behavior, event.step, *map(event.metrics.get, tags)) for event in summaries]
+        return sorted(found, key=lambda update: update[0])
 
 
 def train(
@@ -126,8 +129,10 @@ def train(
     deadline: float,
     dropped: str,
     is_attended: bool,
+    delays: float,
 ) -> Part:
-    """A whole run. configs: of each rank. dropped: a field that no control word has."""
+    """A whole run. configs: of each rank. dropped: a field that no control word has. delays: seconds, the longest at
+    every place where ranks meet."""
     clock = SharedClock(clock_file)
     role = join(sync, configs[0], deadline, clock)
     digests: dict[str, str] = {}
@@ -151,6 +156,8 @@ def train(
         stack.enter_context(patch.object(RankedLearning, "leave", noted))
         if dropped:
             stack.enter_context(without(dropped))
+        if delays:
+            stack.enter_context(delayed(role.rank, delays))
         run = LiveRun(configs[role.rank], ranks=Given(role))
         run.launch.send(Attend(is_attended or role.rank > 0, "screen"))
         if script is not None and role.rank == 0:
@@ -180,6 +187,26 @@ def skip(clock: SharedClock, role: Role, seconds: float) -> None:
         while any(link.heard_at < now for link in role.links):
             assert time.monotonic() < deadline, "a rank was silent"
             time.sleep(0.01)
+
+
+@contextmanager
+def delayed(rank: int, longest: float) -> Iterator[None]:
+    """Every message, exchange, block and update of this rank is late, by random times of its own."""
+    random = np.random.default_rng(rank)
+    places = [(Link, "send"), (ProcessGroup, "_all_gather"), (Behavior, "add"), (Behavior, "advance")]
+
+    def late(call: Callable[..., Any]) -> Callable[..., Any]:
+        def after_a_while(*arguments: Any, **named: Any) -> Any:
+            if random.random() < 0.2:  # several threads draw: the order differs, and must not matter
+                time.sleep(longest * random.random())
+            return call(*arguments, **named)
+
+        return after_a_while
+
+    with ExitStack() as stack:
+        for owner, name in places:
+            stack.enter_context(patch.object(owner, name, late(getattr(owner, name))))
+        yield
 
 
 def without(field: str) -> Any:

@@ -21,7 +21,9 @@ def test_rank_that_closes_its_connection_has_left_once_it_has_the_stop_and_else_
     here, there = Pipe()
     role = Role(0, 2, (Link(here, "rank 1 of 2", 60.0, lambda: now),), 60.0, lambda: now)
     control = Control(UiPriority())
-    leader = Leader(role, control, dict, Lessons(None, 1, EventBus()), lambda stop: None, EventBus())
+    leader = Leader(
+        role, control, dict, Lessons(None, 1, EventBus()), lambda stop: None, EventBus(), lambda name: False
+    )
     if is_stopped:
         control.stop("checkpoint")
     now += 2 * LOOK_SECONDS

@@ -70,10 +70,11 @@ def parts_of(
     dropped: str = "",
     deadline: float = DEADLINE_SECONDS / 2,
     is_attended: bool = False,
+    delays: float = 0.0,
 ) -> list[Any]:
     """What each rank did, or Dead."""
     folder = Path(run[0].checkpoint_settings.results_dir).parent
-    found = ranks.run(train, run, script, folder / "clock", deadline, dropped, is_attended)
+    found = ranks.run(train, run, script, folder / "clock", deadline, dropped, is_attended, delays)
     for one in found:
         if isinstance(one, Exception) and not isinstance(one, Dead):
             raise AssertionError("a rank raised") from one
@@ -99,13 +100,14 @@ def trained(script: Script) -> None:
         script.run.wait_for(MetricsReported, after=len(script.run.mail))
 
 
+@pytest.mark.parametrize("threaded", [False, True])
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("trainer", ["ppo", "sac"])
 def test_ranks_count_together_and_end_with_equal_weights(
-    size: int, trainer: str, tmp_path: Path, two: Ranks, three: Ranks
+    size: int, trainer: str, threaded: bool, tmp_path: Path, two: Ranks, three: Ranks
 ) -> None:
     own = {} if trainer == "ppo" else {"buffer_init_steps": 60, "steps_per_update": 8, "num_epoch": None}
-    settings = behavior(trainer_type=trainer, checkpoint_interval=200)
+    settings = behavior(trainer_type=trainer, checkpoint_interval=200, threaded=threaded)
     if own:
         settings["hyperparameters"] = {"batch_size": 32, "buffer_init_steps": 60, "steps_per_update": 8}
     run = as_one(parts_of({2: two, 3: three}[size], configs(tmp_path, *[{}] * size, behaviors={"Walker": settings})))
@@ -141,11 +143,12 @@ def commands(script: Script) -> None:
     assert run.send(Stop()).ok
 
 
+@pytest.mark.parametrize("threaded", [False, True])
 @pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_each_command_is_carried_out_at_the_same_update_on_all(
-    size: int, tmp_path: Path, two: Ranks, three: Ranks
+    size: int, threaded: bool, tmp_path: Path, two: Ranks, three: Ranks
 ) -> None:
-    settings = behavior(max_steps=ENDLESS, keep_checkpoints=0)
+    settings = behavior(max_steps=ENDLESS, keep_checkpoints=0, threaded=threaded)
     run = configs(tmp_path, *[{}] * size, behaviors={"Walker": settings})
     parts = parts_of({2: two, 3: three}[size], run, commands)
     first = as_one(parts)
@@ -221,6 +224,20 @@ def test_behavior_that_appears_on_one_rank_is_made_on_all(at: tuple[int, int], t
         assert [event.behavior for event in part.of(BehaviorStarted)] == ["Left", "Right"]
     finished = [event.behavior for event in first.of(BehaviorStateChanged) if event.state == "finished"]
     assert sorted(finished) == (["Left", "Right"] if is_complete else ["Left"])
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_two_behaviors_learn_in_one_order_however_late_each_rank_is(
+    size: int, threaded: bool, tmp_path: Path, two: Ranks, three: Ranks
+) -> None:
+    """With a thread for each, their exchanges overlap, differently on every rank."""
+    behaviors = {name: behavior(max_steps=3000, threaded=threaded) for name in ("Left", "Right")}
+    run = configs(tmp_path, *[{"at": 1}] * size, behaviors=behaviors, env=GROWING)
+    first = as_one(parts_of({2: two, 3: three}[size], run, delays=0.02))
+    assert first.exit_code == 0, first.reason
+    finished = [event.behavior for event in first.of(BehaviorStateChanged) if event.state == "finished"]
+    assert sorted(finished) == ["Left", "Right"]
 
 
 def until_left_has_finished(script: Script) -> None:
