@@ -32,7 +32,7 @@ from rl_tui.engine.learning.given_weights import GivenWeights, require_weights
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.flat import FlatPart
 from rl_tui.engine.learning.networks.normalizer import Normalizer
-from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.learning.policies import CPU, make_policy
 from rl_tui.engine.learning.policy_copies import MakePolicy
 from rl_tui.engine.learning.policy_module import PolicyModule
 from rl_tui.engine.learning.rewards.streams import RewardStreams
@@ -79,6 +79,7 @@ class ActorTrainer(Trainer, Generic[H]):
         self.num_updates = 0
         self._train_step_hooks: list[TrainStepHook] = []
         self._cloning: BehavioralCloning | None = None  # see `_make_cloning`
+        self._acting_device = CPU
 
     @abstractmethod
     def _place(self, array: np.ndarray[Any, Any]) -> Array:
@@ -213,9 +214,13 @@ class ActorTrainer(Trainer, Generic[H]):
 
         A class that defines its own also defines `policy_module`, if exports are to act as it does.
         """
-        policy = make_policy(*self._actor_settings, self._sync.seed(seed), is_greedy)
+        policy = make_policy(*self._actor_settings, self._sync.seed(seed), is_greedy, self._acting_device)
         policy.load(self.weights())
         return policy
+
+    def act_on(self, device: torch.device) -> None:
+        """See Trainer."""
+        self._acting_device = device
 
     def policy_maker(self, seed: int) -> MakePolicy:
         """See Trainer. Nothing is kept where `make_policy` is the one above."""

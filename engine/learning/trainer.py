@@ -104,10 +104,14 @@ class Trainer(Protocol):
         is_greedy: it takes the likeliest actions instead of drawing them.
         """
 
+    def act_on(self, device: torch.device) -> None:
+        """Have the policies that `make_policy` makes from now on compute there. Without this method they compute where
+        the trainer chooses."""
+
     def policy_maker(self, seed: int) -> MakePolicy:
         """Makes policies like those of `make_policy` in any thread, whatever this trainer does meanwhile.
 
-        They draw by `seed`, and act once weights are loaded into them. Never called in an update.
+        They draw by `seed`, and act once weights are loaded into them, on the CPU. Never called in an update.
         """
         return PolicyCopies(self.make_policy, seed)
 

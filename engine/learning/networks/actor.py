@@ -6,6 +6,8 @@ spread A logarithms of it, then the logits of every branch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -13,6 +15,7 @@ from torch import Tensor, nn
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.body import Body
+from rl_tui.engine.learning.networks.flat import placed, views
 from rl_tui.engine.learning.networks.layers import linear
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.specs import ActionSpec, Float32
@@ -58,8 +61,10 @@ class Actor(nn.Module):
         hidden, memories = self.body.step(features, memories)
         return self.head(hidden), memories
 
-    def load_arrays(self, arrays: dict[str, Float32]) -> None:
-        """Load the parameters of this module by name; other names are ignored."""
+    def load_arrays(self, arrays: Mapping[str, Float32]) -> None:
+        """Load the parameters of this module by name, in one copy to its device; other names are ignored."""
+        own = dict(self.named_parameters())
+        flat = placed(np.concatenate([arrays[name].reshape(-1) for name in own]), self.head.weight.device)
         with torch.no_grad():
-            for name, parameter in self.named_parameters():
-                parameter.copy_(torch.from_numpy(arrays[name]))
+            for name, values in views(flat, {name: tuple(each.shape) for name, each in own.items()}).items():
+                own[name].copy_(values)
