@@ -60,6 +60,11 @@ class Hyperparameters(ChangeableSettings):
         """The same for a trainer that never learns, and needs no room for experience."""
         return self
 
+    def for_timing(self, share: float) -> Self:
+        """The same for a trainer that is only timed: its updates need little experience, and mini-batches have this
+        share of their rows. Without this method an update is timed as it is."""
+        return self
+
     @property
     def replay_steps(self) -> int:
         """How many steps the replay buffer holds; 0 without one."""

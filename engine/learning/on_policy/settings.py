@@ -1,6 +1,6 @@
 """The hyperparameters that the loop of an on-policy update reads, and those of the clipped objective."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
@@ -44,6 +44,9 @@ AdamEpsilon: TypeAlias = Annotated[Positive, Field(description="Adam's epsilon."
 CLIPPED_CHANGEABLE = ("learning_rate", "beta", "epsilon", "lambd", "num_epoch", "value_coefficient", "target_kl")
 
 
+TIMED_MINIBATCHES, TIMED_EPOCHS = 2, 3  # enough for the estimates before an update to have their share of its time
+
+
 class OnPolicySettings(Hyperparameters):
     """Those of a trainer that derives from `OnPolicyTrainer`. It declares all of these, in its own order, with its own
     ranges and defaults."""
@@ -66,6 +69,12 @@ class OnPolicySettings(Hyperparameters):
         missing = {*names, "max_grad_norm", "target_kl", "adam_epsilon"} - cls.model_fields.keys()
         if missing and cls.implementation:
             raise TypeError(f"{cls.__name__} must have the fields {', '.join(sorted(missing))}")
+
+    def for_timing(self, share: float) -> Self:
+        """A few mini-batches make an update."""
+        rows = max(1, round(self.batch_size * share))
+        update = {"batch_size": rows, "buffer_size": TIMED_MINIBATCHES * rows}
+        return self.model_copy(update=update | {"num_epoch": min(self.num_epoch, TIMED_EPOCHS)})
 
 
 class ClippedSettings(OnPolicySettings):

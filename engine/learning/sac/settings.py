@@ -18,6 +18,8 @@ from rl_tui.engine.config.types import (
     refusal,
 )
 
+TIMED_REPLAY_STEPS = 1024  # room for some segments of any length
+
 
 class PrioritizedReplaySettings(Settings):
     """Drawing rows of the replay buffer by their error instead of uniformly (Schaul et al. 2016)."""
@@ -77,6 +79,12 @@ class SACSettings(Hyperparameters):
     def for_playing(self) -> Self:
         """With the smallest replay buffer."""
         return self.model_copy(update={"buffer_size": 1})
+
+    def for_timing(self, share: float) -> Self:
+        """A small replay buffer, and each of its steps is followed by a mini-batch."""
+        rows = max(1, round(self.batch_size * share))
+        update = {"batch_size": rows, "buffer_size": max(4 * rows, TIMED_REPLAY_STEPS), "buffer_init_steps": 0}
+        return self.model_copy(update=update | {"steps_per_update": 1.0})
 
     @property
     def replay_steps(self) -> int:
