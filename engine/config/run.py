@@ -14,6 +14,7 @@ from rl_tui.engine.config.environment_parameters import EnvironmentParameter
 from rl_tui.engine.config.environments import read_arguments
 from rl_tui.engine.config.types import (
     AUTO,
+    Device,
     PathText,
     Positive,
     PositiveWhole,
@@ -26,8 +27,6 @@ from rl_tui.engine.config.types import (
 from rl_tui.engine.config.wrappers import read_wrappers
 from rl_tui.engine.config.writers import Writers, default_writers
 from rl_tui.engine.session.behavior_view import RETURN
-
-DEVICES = "cpu, cuda, cuda:N or mps"
 
 
 def _read_arguments(value: object) -> object:
@@ -215,16 +214,13 @@ class CheckpointSettings(Settings):
 
 
 class TorchSettings(Settings):
-    """The device of tensors; null: a GPU when there is one."""
+    """Where networks are computed."""
 
-    device: str | None = None
-
-    @field_validator("device")
-    @classmethod
-    def _check_device(cls, device: str | None) -> str | None:
-        if device is not None and not re.fullmatch(r"[a-z]+(:[0-9]{1,3})?", device):
-            raise refusal(must_be(DEVICES, device))
-        return device
+    device: Device = Field(
+        AUTO,
+        description="cpu, cuda, cuda:N or mps; auto or null: each behavior is timed at the start, and updates and acts"
+        " where that is faster.",
+    )
 
 
 def _check_behavior_name(name: object) -> object:

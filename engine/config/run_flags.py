@@ -39,7 +39,9 @@ CHECKPOINTS = _flags(
     ("inference", "true", "act without learning", ""),
 )
 SEED = _flags("env_settings.", ("seed", "whole", "random seed; -1 draws one (default -1)", "SEED"))
-DEVICE = (Flag("torch-device", "text", "cpu, cuda, cuda:1, ...", "DEVICE", "torch_settings.device"),)
+DEVICE = (
+    Flag("torch-device", "text", "auto (the faster one), cpu, cuda, cuda:1, ...", "DEVICE", "torch_settings.device"),
+)
 ENVIRONMENT = _flags(
     "env_settings.",
     ("env", "environment", "a Unity player, gymnasium:ID, package.module:factory, or BEHAVIOR=ENV,...", "ENV"),

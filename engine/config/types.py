@@ -135,6 +135,17 @@ def _workers(value: object) -> object:
     return number
 
 
+DEVICES = "auto, cpu, cuda, cuda:N or mps"
+
+
+def _device(value: object) -> object:
+    if value is None:  # which ML-Agents writes for its own choice
+        return AUTO
+    if isinstance(value, str) and not re.fullmatch(r"[a-z]+(:[0-9]{1,3})?", value):
+        raise refusal(must_be(DEVICES, value))
+    return value
+
+
 def _path(value: object) -> object:
     if isinstance(value, str) and "\0" in value:
         raise refusal(must_be("a path without the character U+0000", value))
@@ -158,6 +169,10 @@ Workers: TypeAlias = Annotated[
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"const": AUTO}]}),
 ]
 """How many worker processes; AUTO: the start of a run chooses."""
+Device: TypeAlias = Annotated[
+    str, BeforeValidator(_device), WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]})
+]
+"""A device as torch names it; AUTO: the start of a run chooses."""
 Positive: TypeAlias = Annotated[float, Field(gt=0)]
 NotNegative: TypeAlias = Annotated[float, Field(ge=0)]
 Fraction: TypeAlias = Annotated[float, Field(ge=0, le=1)]

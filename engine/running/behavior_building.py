@@ -6,7 +6,9 @@ import queue
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+
+import torch
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig, EvaluationSettings, SelfPlaySettings
@@ -14,11 +16,13 @@ from rl_tui.engine.config.environment_name import EDITOR
 from rl_tui.engine.config.environments import has_agents
 from rl_tui.engine.config.naming import switched_on
 from rl_tui.engine.config.support import find_unsupported_defaults
-from rl_tui.engine.config.types import OFF
+from rl_tui.engine.config.types import AUTO, OFF
 from rl_tui.engine.errors import ConfigError, HookError, NotSupportedError, PluginError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.demonstrations import Demonstrations
+from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.full_memory import needing_memory
+from rl_tui.engine.learning.policies import CPU
 from rl_tui.engine.learning.policy_copies import MakePolicy
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.running.announcements import (
@@ -31,6 +35,8 @@ from rl_tui.engine.running.announcements import (
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.checkpoint_parts import CheckpointParts
 from rl_tui.engine.running.collection import BLOCK_ROWS
+from rl_tui.engine.running.device_choice import SECONDS, Devices, Tasks, choose_devices, named_devices, on_device
+from rl_tui.engine.running.device_trials import DeviceTrials
 from rl_tui.engine.running.environments import make_pool_apart, quota_of, settings_of
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.evaluation.match import Match, make_match
@@ -48,13 +54,15 @@ from rl_tui.engine.running.summaries import LearnerSettings
 from rl_tui.engine.running.teacher import read_teacher
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.watching.viewer import WatchTarget
+from rl_tui.engine.sampling.collecting.pool import CollectingPool
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.team_policies import TeamPolicies
-from rl_tui.engine.session.messages import BehaviorStarted
+from rl_tui.engine.session.messages import BehaviorStarted, LogLevel
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.device_choices import DeviceKinds
 from rl_tui.engine.storage.earlier_returns import earlier_returns
 
 
@@ -85,9 +93,8 @@ class BehaviorBuilder:
         self._require_supported()
         with needing_memory(f"behaviors.{name}: its trainer"):
             trainer = self._trainer()
-            if self._run.is_training:
-                trainer.use_demonstrations(self._demonstrations())
-                self._use_teacher(trainer)
+            if self._run.is_training and (teacher := self._learn_from_others(trainer)):
+                self._run.bus.log("info", name, f"the teacher is {teacher}")
             league = self._league(trainer)
             policy = self._acting_policy(trainer)
             to_watch = trainer.policy_maker(derived_seed(self._place.target.seed, False))
@@ -120,28 +127,65 @@ class BehaviorBuilder:
         run.bus.log("debug", self._spec.name, describe(self._spec))
 
     def _trainer(self) -> Trainer:
-        """With memory for its replay buffer, where it trains. Raises ConfigError."""
+        """On its device, with memory for its replay buffer, where it trains. Raises ConfigError."""
         run, name, config = self._run, self._spec.name, self._config
+        devices = self._devices()
         with _named(f"behaviors.{name}"):
             seed, sync = derived_seed(run.seed, self._index, 0), run.role.make_sync()
-            trainer = make_trainer(self._spec, config, seed, run.device, sync)
+            trainer = make_trainer(self._spec, config, seed, devices.updates, sync)
+        if devices.acts != CPU:
+            trainer.act_on(devices.acts)
         if run.is_training and trainer.replay_bytes:
             steps, size = config.hyperparameters.replay_steps, trainer.replay_bytes
             run.budget.claim(name, steps, size, is_saved=config.hyperparameters.saves_replay)
             run.bus.log("info", name, f"replay buffer: {steps:,} steps, {size_text(size)}")
         return trainer
 
+    def _devices(self) -> Devices:
+        """Where it updates and acts. With `auto`, rank 0 chooses the kind of device for all ranks."""
+        run, tasks = self._run, self._tasks
+        if run.config.torch_settings.device != AUTO:
+            layout = FeatureLayout.of(self._spec.observations, self._config.network_settings)
+            return named_devices(run.device, layout, tasks)
+        return on_device(run.role.share(DeviceKinds, lambda: self._choose_devices(tasks).kinds), run.device, tasks)
+
+    @property
+    def _tasks(self) -> Tasks:
+        pool = self._place.pool
+        is_here = not (self._learns_offline or isinstance(pool, CollectingPool))
+        return Tasks(self._run.is_training, max(1, pool.num_agents.get(self._spec.name, 1)) if is_here else 0)
+
+    def _choose_devices(self, tasks: Tasks) -> Devices:
+        run, name = self._run, self._spec.name
+        trials = DeviceTrials(self._spec, self._config, tasks.num_agents, self._trial_trainer)
+        seconds = SECONDS / max(1, len(run.config.behaviors))
+
+        def log(level: LogLevel, text: str) -> None:
+            run.bus.log(level, name, text)
+
+        return choose_devices(name, run.device, run.folder, tasks, trials, seconds, log)
+
+    def _trial_trainer(self, config: BehaviorConfig, device: torch.device) -> Trainer:
+        """One that is only timed."""
+        trainer = make_trainer(self._spec, config, 0, device)
+        if self._run.is_training:
+            self._learn_from_others(trainer)
+        return trainer
+
+    def _learn_from_others(self, trainer: Trainer) -> str:
+        """Give it demonstrations to learn from, and a teacher; the path of that one, "" without. Raises RlTuiError."""
+        trainer.use_demonstrations(self._demonstrations)
+        found = read_teacher(self._spec, self._config, derived_seed(self._run.seed, self._index, 4))
+        if found is None:
+            return ""
+        policy, source = found
+        trainer.use_teacher(policy)
+        return source
+
+    @cached_property
     def _demonstrations(self) -> Mapping[str, Demonstrations]:
         """What it imitates, by path. Raises DemonstrationError."""
         return opened_for(self._spec, self._config, partial(self._run.bus.log, "info", self._spec.name))
-
-    def _use_teacher(self, trainer: Trainer) -> None:
-        """Let a trainer that has one ask its teacher. Raises RlTuiError."""
-        found = read_teacher(self._spec, self._config, derived_seed(self._run.seed, self._index, 4))
-        if found is not None:
-            policy, source = found
-            trainer.use_teacher(policy)
-            self._run.bus.log("info", self._spec.name, f"the teacher is {source}")
 
     def _acting_policy(self, trainer: Trainer, *step: int) -> Policy:
         """The one that collects. step: where it goes on, if no checkpoint keeps its generator."""

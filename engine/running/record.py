@@ -59,8 +59,8 @@ class RunRecord:
         except OSError as error:
             raise ConfigError(f"{self._folder.configuration}: cannot be written ({error.strerror})") from error
 
-    def announce(self, seed: int, device: torch.device) -> None:
-        """Publish that the run has started, and the warnings about its configuration."""
+    def announce(self, seed: int, device: str) -> None:
+        """Publish that the run has started, and the warnings about its configuration. device: torch's name, or auto."""
         resumed = self._folder.is_resumed
         versions = {"rl-tui": VERSION, "python": platform.python_version(), "torch": torch.__version__}
         self._bus.publish(
@@ -68,7 +68,7 @@ class RunRecord:
                 run_id=self._folder.run_id,
                 path=str(self._folder.path),
                 seed=seed,
-                device=str(device),
+                device=device,
                 resumed=resumed,
                 versions=versions | {"numpy": np.__version__},
                 sources=self._sources(),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.types import AUTO
 from rl_tui.engine.errors import EnvironmentFailure, RlTuiError
 from rl_tui.engine.running.announcements import LoggedWarnings
 from rl_tui.engine.running.command_router import CommandRouter
@@ -148,8 +149,8 @@ class Run:
     def _train(self, health: HealthReporter) -> int:
         runtime = self._runtime
         runtime.assemble()
-        found = "the GPU that torch finds" if torch.cuda.is_available() else "torch finds no GPU"
-        why = "named by torch_settings.device" if self._config.torch_settings.device else found
+        found = "or cpu, each behavior chooses" if runtime.chooses_device else "torch finds no GPU"
+        why = found if self._config.torch_settings.device == AUTO else "named by torch_settings.device"
         self._bus.log("debug", "run", f"device {runtime.device} ({why}), threads: {torch.get_num_threads()}")
         workers = [self._worker(runner) for runner in runtime.runners]
         self._building_since = time.monotonic()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +14,10 @@ import numpy as np
 import torch
 
 from rl_tui.engine.config.diagnostics import Diagnostic
-from rl_tui.engine.config.run import DEVICES, RunConfig
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.types import AUTO, DEVICES
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.learning.policies import CPU
 from rl_tui.engine.running.hooks import Hooks
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes
@@ -33,8 +36,8 @@ class RunSetup:
     """What all behaviors of a run share.
 
     config: with this rank's environments, of all `num_envs`. folder: open. report: where learners answer commands.
-    files: of behaviors, by name; they grow when one appears, and other threads iterate over copies. started_at:
-    monotonic seconds.
+    files: of behaviors, by name; they grow when one appears, and other threads iterate over copies. device: as of
+    `device_of`. started_at: monotonic seconds.
     """
 
     config: RunConfig
@@ -67,26 +70,36 @@ class RunSetup:
         return MemoryBudget(available_bytes())
 
 
+def _ignore(_: str) -> None:
+    pass
+
+
 def run_seed(config: RunConfig) -> int:
     """The configured seed, or a random one."""
     seed = config.env_settings.seed
     return seed if seed >= 0 else random.SystemRandom().randrange(RANDOM_SEEDS)
 
 
-def device_of(config: RunConfig) -> torch.device:
-    """The configured device, or cuda where there is one, with its index where it has one.
+def device_of(config: RunConfig, log: Callable[[str], object] = _ignore) -> torch.device:
+    """The configured device, with its index where it has one; with `auto`, what may be chosen besides the CPU: the GPU
+    that torch finds, else the CPU itself.
 
-    Raises ConfigError when it cannot be used.
+    Raises ConfigError where it cannot be used; with `auto`, `log` gets a line instead.
     """
-    name = config.torch_settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    name, is_auto = config.torch_settings.device, config.torch_settings.device == AUTO
+    if is_auto:
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         return torch.zeros(1, device=torch.device(name)).device
     except (RuntimeError, AssertionError) as error:
         reason = "torch was built without it" if isinstance(error, NotImplementedError) else str(error).splitlines()[0]
         is_unknown = reason.startswith("Expected one of")  # torch knows no such kind
         text = f'must be {DEVICES}, got "{name}"' if is_unknown else f"{name} is not available: {reason}"
-        place = config.source.place(Diagnostic(("torch_settings", "device"), ""))
-        raise ConfigError(f"{place}: {text}") from error
+        if not is_auto:
+            place = config.source.place(Diagnostic(("torch_settings", "device"), ""))
+            raise ConfigError(f"{place}: {text}") from error
+    log(f"{text}; all is computed on the CPU")
+    return CPU
 
 
 def derived_seed(*parts: int) -> int:

@@ -161,7 +161,7 @@ class Runtime:
 
     def assemble(self) -> None:
         """The start is announced, and everything is made that needs no environment. Raises RlTuiError."""
-        self.device = device_of(self.config)
+        self.device = device_of(self.config, partial(self.bus.log, "warning", "run"))
         self.files: dict[str, Files] = {}
         welcome = self.role.share(Welcome, self._begin_record)
         self.seed = welcome.seed
@@ -187,13 +187,18 @@ class Runtime:
         self.watch_targets = builder.watch_targets
         self.runners: Sequence[EnvironmentRunner] = builder.runners()
 
+    @property
+    def chooses_device(self) -> bool:
+        """Whether each behavior chooses between the CPU and another device."""
+        return self.config.torch_settings.device == AUTO and self.device.type != "cpu"
+
     def _begin_record(self) -> Welcome:
         """Write and publish what the run begins with."""
         seed = run_seed(self.config)
         self._is_intact = self.folder.is_resumed and self.folder.configuration.exists()
         if not (self._is_intact or self._is_inline):
             self.record.write_configuration()
-        self.record.announce(seed, self.device)
+        self.record.announce(seed, AUTO if self.chooses_device else str(self.device))
         resumed = self.folder if self.folder.is_resumed else None
         self.lessons = self.record.lessons = make_lessons(self.config, seed, self.bus, resumed)
         step = resumed_step(self.folder, self.config.checkpoint_settings)

@@ -20,6 +20,7 @@ from rl_tui.engine.storage.file_names import (
     ABANDONED_CHECKPOINTS,
     CHECKPOINTS,
     CONFIGURATION,
+    DEVICE_CHOICES,
     EVENTS,
     INFERENCE,
     LOCK,
@@ -135,6 +136,11 @@ class RunFolder:
     def training_status(self) -> Path:
         """The checkpoints of every behavior, in ML-Agents' format."""
         return self.run_logs / TRAINING_STATUS
+
+    @property
+    def device_choices(self) -> Path:
+        """On which devices behaviors update and act that have chosen them."""
+        return self.run_logs / DEVICE_CHOICES
 
     @property
     def is_resumed(self) -> bool:
@@ -330,7 +336,7 @@ class RunFolder:
     def _set_aside(self) -> tuple[str, ...]:
         """Move or remove old files that would be mistaken for the new run's; see docs/checkpoints.md."""
         done = []
-        for stale in (self.training_status, self.timers, self.events, self.output):
+        for stale in (self.training_status, self.timers, self.events, self.output, self.device_choices):
             remove_tree(stale, self._disk)
         for folder in sorted(entry for entry in self.path.iterdir() if entry.is_dir() and not entry.is_symlink()):
             for stale in (*sorted(folder.glob("events.out.tfevents.*")), *folder.glob(REPLAY_BUFFER)):

@@ -134,7 +134,7 @@ SECTIONS: dict[str, dict[str, list[object]]] = {
         "resume_or_start": [True],
         "initialize_from": ["b", None],
     },
-    "torch_settings": {"device": [None, "cpu", "cuda:0"]},
+    "torch_settings": {"device": [None, "auto", "cpu", "cuda:0"]},
 }
 DAMAGE = [
     ": ",

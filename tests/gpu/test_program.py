@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import torch
 
 from rl_tui.engine.running.machine.devices import DeviceSampler
-from rl_tui.engine.session.messages import CheckpointSaved, DevicesSampled, PolicyExported, RunStarted, WorkerFailed
+from rl_tui.engine.session.messages import (
+    CheckpointSaved,
+    DevicesSampled,
+    LogEmitted,
+    PolicyExported,
+    RunStarted,
+    WorkerFailed,
+)
 from tests.devices import gpu
 from tests.end_to_end.program import CARTPOLE, events_of, run
 
@@ -45,12 +53,17 @@ def test_a_run_trains_saves_exports_and_resumes(tmp_path: Path, text: str) -> No
     assert exit_code == 0, stdout + stderr
 
 
-def test_the_default_is_the_device_where_there_is_one(tmp_path: Path) -> None:
+def test_by_default_a_run_chooses_where_there_is_a_device(tmp_path: Path) -> None:
+    """For a network as small as that, the CPU."""
     (tmp_path / "cartpole.yaml").write_text(CARTPOLE.replace("max_steps: 2000", "max_steps: 600"))
     exit_code, stdout, stderr = run("cartpole.yaml", "--no-ui", "--run-id", "a", folder=tmp_path)
     assert exit_code == 0, stdout + stderr
-    (started,) = [event for event in events_of(tmp_path / "results/a") if isinstance(event, RunStarted)]
-    assert torch.device(started.device).type == ("cuda" if torch.cuda.is_available() else "cpu")
+    events = events_of(tmp_path / "results/a")
+    (started,) = [event for event in events if isinstance(event, RunStarted)]
+    has_choice = torch.cuda.is_available()
+    assert started.device == ("auto" if has_choice else "cpu")
+    lines = [event.message for event in events if isinstance(event, LogEmitted) and "updates on " in event.message]
+    assert [re.sub(r" \(.*?\)", "", line) for line in lines] == ["updates on cpu, acts on cpu"] * has_choice
 
 
 def test_a_device_that_is_not_there_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -445,7 +445,7 @@ def test_a_resume_that_is_refused_leaves_the_configuration_as_it_was(tmp_path: P
 @pytest.mark.parametrize(
     ("device", "said"),
     [
-        ("gpu", 'must be cpu, cuda, cuda:N or mps, got "gpu"$'),
+        ("gpu", 'must be auto, cpu, cuda, cuda:N or mps, got "gpu"$'),
         ("cuda:99", "cuda:99 is not available: "),
         ("xla", "xla is not available: torch was built without it$"),
     ],

@@ -123,5 +123,5 @@ def test_error_of_the_user_is_kept_for_the_front_end(tmp_path: Path) -> None:
     run = run_to_end(config, Stop(exit_code=130))
     assert run.launch.exit_code == 2
     assert isinstance(run.launch.error, RlTuiError)
-    assert "torch_settings.device: must be cpu, cuda, cuda:N or mps, got" in ending(run).reason
+    assert "torch_settings.device: must be auto, cpu, cuda, cuda:N or mps, got" in ending(run).reason
     assert not run.folder.exists()
