@@ -95,9 +95,14 @@ class GradientStep:
     @property
     def is_finite(self) -> bool:
         """Whether every parameter and moment is a finite number. Waits for the device."""
+        return bool(self.finite)
+
+    @property
+    def finite(self) -> Tensor:
+        """f32[] on the device: 1 where every parameter and moment is a finite number, else 0."""
         flats = (self._parameters, self._mean, self._variance)
         extremes = torch.stack([extreme for flat in flats for extreme in flat.aminmax()])  # NaN where there is one
-        return bool(extremes.isfinite().all())
+        return extremes.isfinite().all().float()
 
     def snapshot(self) -> Snapshot:
         """A copy for `restore`; cheap, on the device."""

@@ -16,9 +16,10 @@ Array: TypeAlias = Any  # numpy array or torch tensor
 class RowSelection:
     """The same rows of many columns, in that order, each on its device, where their numbers i64[B] are copied once."""
 
-    def __init__(self, rows: Int64):
+    def __init__(self, rows: Int64, placed_rows: torch.Tensor | None = None):
+        """placed_rows: the same, on the device, where they are there already."""
         self._rows = rows
-        self._placed: torch.Tensor | None = None
+        self._placed = placed_rows
 
     def __call__(self, column: Array) -> Array:
         """Those of one column."""

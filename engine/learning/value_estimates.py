@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from rl_tui.engine.config.network import MemorySettings
 from rl_tui.engine.experience import sequence_rows
@@ -41,6 +43,14 @@ class Critic(Protocol):
 
     def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
         """f32[B, R] and the memories f32[S, M] after each sequence, copies on the CPU."""
+
+
+@runtime_checkable
+class DeviceCritic(Protocol):
+    """A critic that need not wait for its device."""
+
+    def estimates(self, features: Features) -> Tensor:
+        """f32[B, R] without memory, on the device."""
 
 
 @runtime_checkable
@@ -94,7 +104,10 @@ class ValueEstimator:
         segments, for a critic that sees mates.
         """
         if not self._sequence_length:
-            values, next_values = self._values(features, joint), self._values(following, next_joint)
+            if isinstance(self._critic, DeviceCritic):
+                values, next_values = self._estimates(self._critic, features, following)
+            else:
+                values, next_values = self._values(features, joint), self._values(following, next_joint)
             return ValueEstimates(values, next_values, None, agents)
         lengths, segments = split_segments(block.lengths, self._sequence_length)
         starts = np.cumsum(lengths) - lengths
@@ -113,6 +126,17 @@ class ValueEstimator:
         both = np.concatenate([acted[starts], memories], axis=1)
         carried = agents.updated(block.agent_ids, block.endings, after_segments, block.departed)
         return ValueEstimates(values, next_values, self._sequences(lengths, both), carried)
+
+    def _estimates(self, critic: DeviceCritic, features: Features, following: Features) -> tuple[Float32, Float32]:
+        """f32[N, R] and f32[P, R], moved to the host together."""
+        at_once = self._rows_per_call
+        parts = [
+            critic.estimates(tuple([column[begin : begin + at_once] for column in of]))
+            for of in (features, following)
+            for begin in range(0, len(of[0]), at_once)
+        ]
+        values, next_values = np.split(torch.cat(parts).cpu().numpy(), [len(features[0])])
+        return values, next_values
 
     def _initial_memories(self, agents: AgentState, block: Trajectories, segments: Int64) -> Float32:
         """f32[S, M]: the memory before the first sequence of each agent; zeros elsewhere."""

@@ -255,13 +255,45 @@ def counted(trainer: str, kind: str, **hyper: object) -> Counted:
         return Counted(device.num_waits - waits, device.num_arrivals - arrivals, len(steps))
 
 
-@pytest.mark.parametrize(("kind", "copies"), [("vectors", 1), ("image", 1), ("memory", 4)])
-def test_a_mini_batch_of_ppo_never_waits_for_the_device(kind: str, copies: int) -> None:
-    """It gets the numbers of its rows, with memory those of its sequences and how both networks pad them."""
-    one, three = (counted("ppo", kind, num_epoch=epochs) for epochs in (1, 3))
+@pytest.mark.parametrize("kind", ["vectors", "image", "set", "goal"])
+def test_an_update_of_ppo_copies_what_it_learns_from_at_once(kind: str) -> None:
+    """All blocks together: what was observed, then the columns with their advantages, and for each pass the numbers of
+    its rows. It waits for the values of which the advantages are made, and for what it reports; a mini-batch copies
+    nothing and waits for nothing."""
+    few, many = (counted("ppo", kind, batch_size=rows) for rows in (40, 8))
+    assert many.steps >= 4 * few.steps
+    for once in (few, many):
+        assert (once.arrivals, once.waits) == (3, 2)
+    three = counted("ppo", kind, num_epoch=3)
+    assert (three.arrivals, three.waits) == (5, 2)
+    assert counted("ppo", kind, num_epoch=3, target_kl=1e9).waits == 5, "each pass says how far the policy has moved"
+
+
+def test_blocks_wait_on_the_host_for_the_update() -> None:
+    with PretendedDevice().everywhere() as device:
+        new = made("ppo", "image", DEVICE)
+        block = Simulation(new.make_policy(3), KINDS["ppo"]["image"].spec, 5, 6, 4).run(16)
+        arrivals, waits = device.num_arrivals, device.num_waits
+        new.add(block)
+        new.add(block)
+        assert (device.num_arrivals, device.num_waits) == (arrivals, waits)
+        new.update(200)
+        assert device.num_arrivals - arrivals == 3, "however many they are"
+
+
+def test_a_mini_batch_of_ppo_with_memory_never_waits_for_the_device() -> None:
+    """It gets the numbers of its sequences, and how both networks pad them."""
+    one, three = (counted("ppo", "memory", num_epoch=epochs) for epochs in (1, 3))
     assert three.steps == 3 * one.steps
     assert three.waits == one.waits
-    assert three.arrivals - one.arrivals <= copies * (three.steps - one.steps)
+    assert three.arrivals - one.arrivals <= 4 * (three.steps - one.steps)
+
+
+@pytest.mark.parametrize("kind", ["continuous", "discrete", "hybrid", "priorities", "image", "goal"])
+def test_a_mini_batch_of_sac_is_one_copy(kind: str) -> None:
+    few, many = (counted("sac", kind, steps_per_update=steps) for steps in (40, 10))
+    assert many.steps > few.steps
+    assert (few.arrivals, many.arrivals) == (few.steps, many.steps)
 
 
 @pytest.mark.parametrize(("kind", "waits"), [("continuous", 1), ("priorities", 2), ("signal", 2), ("memory", 1)])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +14,8 @@ from torch import Tensor, nn
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]  # of every parameter by name, in the order of the flat array
+LARGE_BYTES = 1 << 20  # to put more than that beside others takes longer than one more copy to a GPU
+ALIGNMENT = 16  # bytes: more than a number of any type has
 
 
 def views(flat: Array, shapes: Shapes) -> dict[str, Array]:
@@ -33,6 +36,28 @@ def placed(array: np.ndarray[Any, Any], device: torch.device, precision: torch.d
     tensor = torch.from_numpy(array)
     dtype = precision if precision is not None and tensor.is_floating_point() else tensor.dtype
     return tensor.to(device, dtype, non_blocking=device.type == "cuda")
+
+
+def placed_together(
+    arrays: Sequence[np.ndarray[Any, Any]], device: torch.device, precision: torch.dtype | None = None
+) -> list[Tensor]:
+    """`placed` of each; on a GPU all that are not large arrive in one copy, and share its memory."""
+    together = [array for array in arrays if array.nbytes <= LARGE_BYTES] if device.type == "cuda" else []
+    if len(together) < 2:
+        return [placed(array, device, precision) for array in arrays]
+    host = [placed(array, torch.device("cpu"), precision) for array in together]
+    ends = list(accumulate(-(-tensor.nbytes // ALIGNMENT) * ALIGNMENT for tensor in host))
+    packed = torch.empty(ends[-1], dtype=torch.uint8)
+    for tensor, start in zip(host, [0, *ends], strict=False):
+        _numbers(packed, start, tensor).copy_(tensor)
+    there = placed(packed.numpy(), device)
+    arrived = (_numbers(there, start, tensor) for tensor, start in zip(host, [0, *ends], strict=False))
+    return [next(arrived) if array.nbytes <= LARGE_BYTES else placed(array, device, precision) for array in arrays]
+
+
+def _numbers(packed: Tensor, start: int, like: Tensor) -> Tensor:
+    """What begins at that byte, with the type and shape of another tensor; the same memory."""
+    return packed[start : start + like.nbytes].view(like.dtype).view(like.shape)
 
 
 class FlatParameters:
@@ -58,6 +83,10 @@ class FlatParameters:
     def place(self, array: np.ndarray[Any, Any]) -> Tensor:
         """A tensor on the module's device, numbers that are not whole in its precision."""
         return placed(array, self.parameters.device, self.parameters.dtype)
+
+    def place_all(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Tensor]:
+        """`place` of each, see `placed_together`."""
+        return placed_together(arrays, self.parameters.device, self.parameters.dtype)
 
     def load(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
         """Load every parameter by name."""

@@ -158,6 +158,12 @@ class TorchActorCritic:
             self._log_sigma_gradient.copy_(gradients.log_sigma)
         return self.gradient
 
+    def estimates(self, features: Features) -> Tensor:
+        """f32[B, R] of networks without memory, on their device, which is not waited for."""
+        with torch.no_grad():
+            values: Tensor = self.networks.value(features)[0]
+        return values
+
     def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
         """See ActorCritic."""
         with torch.no_grad():

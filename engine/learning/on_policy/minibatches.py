@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from rl_tui.engine.experience import sequence_rows
+from rl_tui.engine.learning.networks.flat import placed
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.row_selection import RowSelection
 from rl_tui.engine.specs import Int64
@@ -15,10 +20,12 @@ from rl_tui.engine.specs import Int64
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The rows of a mini-batch, i64[B] of a rollout. sequences: into which they are divided, None without memory."""
+    """The rows of a mini-batch, i64[B] of a rollout. sequences: into which they are divided, None without memory.
+    placed_rows: the same numbers on the networks' device, None where they are not there yet."""
 
     rows: Int64
     sequences: Sequences | None
+    placed_rows: Tensor | None = None
 
 
 def split_rows(
@@ -53,6 +60,14 @@ def split_rows(
     order: Int64 = np.arange(num_rows) if random is None else random.permutation(num_rows)
     ends = itertools.pairwise(num_rows * part // parts for part in range(parts + 1))
     return [Part(order[begin:end], None) for begin, end in ends]
+
+
+def placed_parts(parts: Sequence[Part], device: torch.device) -> list[Part]:
+    """The same, with the numbers of all of their rows on a device, to which they are copied together."""
+    ends = list(accumulate(len(part.rows) for part in parts))
+    rows = placed(np.concatenate([part.rows for part in parts]), device) if parts else torch.empty(0)
+    spans = zip(parts, [0, *ends], ends, strict=False)
+    return [replace(part, placed_rows=rows[begin:end]) for part, begin, end in spans]
 
 
 def num_parts(num_rows: float, batch_size: int) -> int:

@@ -84,7 +84,7 @@ class PreparedRollout:
 
     def minibatch(self, part: Part) -> Minibatch:
         """The rows of a part."""
-        select = RowSelection(part.rows)
+        select = RowSelection(part.rows, part.placed_rows)
         features = tuple([select(column) for column in self.features])
         columns = {name: select(column) for name, column in self.columns.items()}
         joint = None if self.joint is None else self.joint.select(part.rows)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError
@@ -26,13 +26,13 @@ from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.joint_steps import JointExperience, NextJointSteps, goes_on_without
 from rl_tui.engine.learning.large_observations import largest_observation
 from rl_tui.engine.learning.loss_inputs import CustomLoss
-from rl_tui.engine.learning.networks.flat import FlatPart, views
+from rl_tui.engine.learning.networks.flat import FlatPart, placed_together, views
 from rl_tui.engine.learning.on_policy import added_terms
 from rl_tui.engine.learning.on_policy.actor_critic import ActorCritic, Outputs, make_actor_critic
 from rl_tui.engine.learning.on_policy.added_terms import AddedTerm
 from rl_tui.engine.learning.on_policy.custom_loss import CustomLosses
-from rl_tui.engine.learning.on_policy.loss import DIVERGENCE, Loss, Terms, means, metrics, unsigned
-from rl_tui.engine.learning.on_policy.minibatches import Part, num_parts, split_rows
+from rl_tui.engine.learning.on_policy.loss import DIVERGENCE, Loss, Terms, means, means_and_number, metrics, unsigned
+from rl_tui.engine.learning.on_policy.minibatches import Part, num_parts, placed_parts, split_rows
 from rl_tui.engine.learning.on_policy.networks import ActorCriticModule
 from rl_tui.engine.learning.on_policy.prepared import Minibatch, PreparedRollout
 from rl_tui.engine.learning.on_policy.rollout import Rollout, RolloutBuffer
@@ -211,8 +211,9 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
             self._begin_update(rollout)
             prepared = self._prepare(rollout, self._sync)
             by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
-            terms = means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
-            self._require_finite(terms, prepared, step)
+            weights = [1] * len(by_minibatch)  # ML-Agents averages over mini-batches, not rows
+            terms, finite = means_and_number(by_minibatch, weights, self._step.finite)
+            self._require_finite(math.isfinite(terms[0]) and finite > 0, prepared, step)
             cloning = self._clone(self._hyper.learning_rate, step, should_continue)
             reported = self._streams.metrics()
         self._agents = prepared.agents
@@ -245,9 +246,9 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
             self._streams.restore(signals)
             raise
 
-    def _require_finite(self, terms: Sequence[float], prepared: PreparedRollout, step: int) -> None:
-        """Raise NonFiniteError if the loss or what was learned is not finite."""
-        if not (math.isfinite(terms[0]) and self._step.is_finite):
+    def _require_finite(self, is_finite: bool, prepared: PreparedRollout, step: int) -> None:
+        """Raise NonFiniteError unless the loss and what was learned are finite."""
+        if not is_finite:
             large = largest_observation(self._spec.observations, prepared.rollout.experience.observations)
             raise NonFiniteError(f"the loss is not finite at step {step}{large}; {KEPT}")
 
@@ -273,11 +274,15 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
     def _prepare(self, rollout: Rollout, sync: Sync) -> PreparedRollout:
         """Prepare a rollout with estimates of the current networks. sync: with which ranks means are taken."""
         block = rollout.experience
-        features = self._features(block.observations)
-        following = self._features(block.next_observations)
+        observed, after = (
+            self._layout.split(each, self._normalizer) for each in (block.observations, block.next_observations)
+        )
+        arrived = self._place_all([*observed, *after])
+        features, following = tuple(arrived[: len(observed)]), tuple(arrived[len(observed) :])
         joint, next_joint = self._joint_steps(rollout, features), self._next_joint_steps(block, following)
         estimates = self._estimator(features, following, block, self._agents, joint, next_joint)
-        columns = {name: self._place(of) for name, of in self._columns(rollout, estimates, sync).items()}
+        columns = self._columns(rollout, estimates, sync)
+        columns = dict(zip(columns, self._place_all(list(columns.values())), strict=True))
         mean_values = sync.mean(estimates.values)
         return PreparedRollout(rollout, features, columns, estimates.sequences, mean_values, estimates.agents, joint)
 
@@ -338,6 +343,8 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         All ranks so have the same number of mini-batches, planned before the first one.
         """
         plan = self._split(prepared, parts, self._random)
+        if isinstance(parameters := self._network.parameters, Tensor) and parameters.device.type != "cpu":
+            plan = placed_parts(plan, parameters.device)
         of_ranks = self._sync.gather(np.array([len(part.rows) for part in plan], np.float64)).T.tolist()
         return [(part, all(rows)) for part, rows in zip(plan, of_ranks, strict=True) if any(rows)]
 
@@ -385,6 +392,13 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
 
     def _place(self, array: NDArray[Any]) -> Array:
         return self._network.place(array)
+
+    def _place_all(self, arrays: Sequence[NDArray[Any]]) -> list[Array]:
+        """`_place` of each, in one copy to a GPU."""
+        parameters = self._network.parameters
+        if isinstance(parameters, Tensor) and parameters.device.type == "cuda":
+            return list(placed_together(arrays, parameters.device, parameters.dtype))
+        return [self._place(array) for array in arrays]
 
     def _actor_arrays(self) -> dict[str, Float32]:
         parameters = views(self._step.parameters(), self._network.shapes).items()

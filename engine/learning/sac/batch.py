@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rl_tui.engine.learning.distributions import one_hot
 from rl_tui.engine.learning.feature_layout import Features
@@ -17,10 +18,10 @@ from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.replay.buffer import Minibatch
 from rl_tui.engine.learning.sac.networks import SoftNetworks
 from rl_tui.engine.learning.sac.recurrent_state import RecurrentState, recurrent_state
-from rl_tui.engine.specs import ActionSpec, Bool, Float32, Observations
+from rl_tui.engine.specs import ActionSpec, Bool, Float32, Int64, Observations
 
 Array: TypeAlias = Any  # torch tensor, or numpy array
-Place: TypeAlias = Callable[[np.ndarray[Any, Any]], Array]
+PlaceAll: TypeAlias = Callable[[list[NDArray[Any]]], list[Array]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,43 +53,55 @@ def soft_batch(
     actions: ActionSpec,
     masks_terminal: Bool,
     noise: Float32,
-    to_features: Callable[[Observations], Features],
-    place: Place,
+    split: Callable[[Observations], tuple[NDArray[Any], ...]],
+    place_all: PlaceAll,
 ) -> SoftBatch:
-    """A mini-batch on the device of the networks.
+    """A mini-batch on the device of the networks, to which all of it is copied together.
 
     masks_terminal: bool[S], streams whose next value is zero after an end. noise: f32[2, B, A], for observations and
-    for next observations. to_features: returns features on the device.
+    for next observations. split: returns features on the host.
     """
     ends, weights = minibatch.terminated[:, None] & masks_terminal, minibatch.weights
     if networks.value is None:  # the next value needs the next mask
         weights = weights * minibatch.next_mask_is_known
-    features, continuous = to_features(minibatch.observations), place(minibatch.continuous_actions)
-    return SoftBatch(
-        features=features,
-        next_features=to_features(minibatch.next_observations),
-        continuous=continuous,
-        chosen=place(one_hot(minibatch.discrete_actions, actions.branches)),
-        allowed=_placed_mask(minibatch.action_mask, place),
-        next_allowed=_placed_mask(minibatch.next_action_mask, place),
-        rewards=place(minibatch.rewards),
-        discounts=place(np.where(ends, np.float32(0), minibatch.discounts)),
-        weights=place(weights),
-        noise=place(noise[0]),
-        next_noise=place(noise[1]),
-        recurrent_state=_recurrent_state(minibatch, networks, features, continuous, place),
+    features, following = split(minibatch.observations), split(minibatch.next_observations)
+    columns = {
+        "continuous": minibatch.continuous_actions,
+        "chosen": one_hot(minibatch.discrete_actions, actions.branches),
+        "rewards": minibatch.rewards,
+        "discounts": np.where(ends, np.float32(0), minibatch.discounts),
+        "weights": weights,
+        "noise": noise[0],
+        "next_noise": noise[1],
+    }
+    masks = {"allowed": minibatch.action_mask, "next_allowed": minibatch.next_action_mask}
+    columns |= {name: mask.astype(np.float32) for name, mask in masks.items() if mask is not None}
+    memories = {"memories": minibatch.memories, "value_memories": minibatch.value_memories}
+    columns |= {name: memory for name, memory in memories.items() if memory is not None}
+    arrived = place_all([*features, *following, *columns.values()])
+    here, after = tuple(arrived[: len(features)]), tuple(arrived[len(features) : 2 * len(features)])
+    placed = dict(zip(columns, arrived[2 * len(features) :], strict=True))
+    state = _recurrent_state(
+        minibatch.lengths,
+        networks,
+        here,
+        placed["continuous"],
+        placed.pop("memories", None),
+        placed.pop("value_memories", None),
     )
-
-
-def _placed_mask(mask: Bool | None, place: Place) -> Array | None:
-    return None if mask is None else place(mask.astype(np.float32))
+    optional = {name: placed.pop(name, None) for name in masks}
+    return SoftBatch(features=here, next_features=after, recurrent_state=state, **optional, **placed)
 
 
 def _recurrent_state(
-    minibatch: Minibatch, networks: SoftNetworks, features: Features, continuous: Array, place: Place
+    lengths: Int64 | None,
+    networks: SoftNetworks,
+    features: Features,
+    continuous: Array,
+    memories: Array | None,
+    value_memories: Array | None,
 ) -> RecurrentState | None:
-    lengths, memories, critics = minibatch.lengths, minibatch.memories, minibatch.value_memories
     if lengths is None or memories is None:
         return None
-    values = None if critics is None else Sequences(lengths, place(critics))
-    return recurrent_state(networks, features, continuous, Sequences(lengths, place(memories)), values)
+    values = None if value_memories is None else Sequences(lengths, value_memories)
+    return recurrent_state(networks, features, continuous, Sequences(lengths, memories), values)

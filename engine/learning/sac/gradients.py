@@ -26,6 +26,9 @@ class SoftGradients(Protocol):
     def place(self, array: np.ndarray[Any, Any]) -> Array:
         """The array on the device of the networks."""
 
+    def place_all(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Array]:
+        """`place` of each, in one copy to a GPU."""
+
     def __call__(self, batch: SoftBatch, target_entropy: float) -> SoftLosses:
         """The losses of placed rows."""
 
@@ -54,7 +57,7 @@ class TorchSoftGradients:
         self._networks = networks
         self._actions = actions
         self._parameters = parameters
-        self.place = parameters.target.place
+        self.place, self.place_all = parameters.target.place, parameters.target.place_all
 
     def __call__(self, batch: SoftBatch, target_entropy: float) -> SoftLosses:
         """See SoftGradients."""

@@ -118,19 +118,17 @@ def log_alpha_gradient(
     allowed: f32[B, M], or None. The target of a branch follows the choices that a row allows: one that asked for random
     choices where there is none would raise the temperature without end.
     """
-    parts: list[Array] = [policy.log_prob.mean() + target_entropy]
+    xp, continuous = array_namespace(policy.log_prob), policy.log_prob.mean() + target_entropy
+    parts: list[Array] = [continuous if actions.continuous else xp.zeros_like(continuous)]
     start = 0
     for size, negative_entropy in zip(actions.branches, policy.negative_entropies, strict=True):
         most: Array = math.log(size)
         if allowed is not None:
             counts = allowed[:, start : start + size].sum(1).clip(1)
-            most = array_namespace(counts).log(counts).mean()
+            most = xp.log(counts).mean()
         parts.append(negative_entropy.mean() + DISCRETE_TARGET * most)
         start += size
-    gradient = -array_namespace(policy.log_prob).stack(parts)
-    if not actions.continuous:
-        gradient[0] = 0
-    return gradient
+    return -xp.stack(parts)
 
 
 def mean_entropy(policy: SoftPolicy | NumpySoftPolicy) -> Array:

@@ -256,8 +256,8 @@ class SACTrainer(ActorTrainer[SACSettings]):
             actions,
             self._streams.masks_terminal,
             noise=random.standard_normal((2, len(minibatch.rows), actions.continuous), np.float32),
-            to_features=self._features,
-            place=self._gradients.place,
+            split=lambda observations: self._layout.split(observations, self._normalizer),
+            place_all=self._gradients.place_all,
         )
         return self._gradients(batch, self._hyper.target_entropy or 0.0)
 
