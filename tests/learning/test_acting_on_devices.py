@@ -27,7 +27,7 @@ def policy_on(kind: str, device: torch.device, trained_on: torch.device = CPU) -
 def test_actions_are_those_of_the_cpu(kind: str, device: torch.device) -> None:
     """Bit for bit where torch computes both."""
     there, here = policy_on(kind, device), policy_on(kind, CPU)
-    assert isinstance(there, TorchPolicy)
+    assert isinstance(there, NumpyPolicy if device == CPU and kind in ("vectors", "memory") else TorchPolicy)
     is_same = device == DEVICE and not isinstance(here, NumpyPolicy)
     random, memories = np.random.default_rng(1), None
     for _ in range(3):
