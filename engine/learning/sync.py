@@ -8,6 +8,7 @@ Shapes: R ranks, B rows of this rank, K numbers, M mini-batches, T terms.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -147,9 +148,10 @@ class ProcessGroup:
     same call: a rank that failed says so instead of being waited for. Once a rank was lost, every call raises.
     """
 
-    def __init__(self, deadline: float, clock: Callable[[], float] = lambda: 0.0):
+    def __init__(self, deadline: float, clock: Callable[[], float] = lambda: 0.0, *, over_nccl: bool = False):
         """deadline: in seconds, how long a rank waits for the others, who may still be collecting experience. clock: in
-        seconds, for `waited`.
+        seconds, for `waited`. over_nccl: gradients on GPUs, of which each rank has its own; everything else is over
+        gloo. (Not run on GPUs yet.)
 
         All ranks make their groups in the same order: each has connections of its own, with this deadline.
         """
@@ -157,6 +159,10 @@ class ProcessGroup:
 
         self._distributed = distributed
         self._group = distributed.new_group(timeout=timedelta(seconds=deadline), backend="gloo")
+        self._of_gpus = self._group
+        if over_nccl:
+            os.environ.setdefault("TORCH_NCCL_BLOCKING_WAIT", "1")  # else a lost rank would end this process
+            self._of_gpus = distributed.new_group(timeout=timedelta(seconds=deadline), backend="nccl")
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
         self._deadline = deadline
         self._kept = "nothing was exchanged"
@@ -212,7 +218,7 @@ class ProcessGroup:
         else:
             flat.zero_()
         with self._waiting(_Kind.GRADIENTS):
-            self._distributed.all_reduce(flat, group=self._group)
+            self._distributed.all_reduce(flat, group=self._of_gpus if flat.is_cuda else self._group)
         if flat is not tensors[0]:
             for tensor, averaged in zip(tensors, torch.split(flat, list(map(len, tensors))), strict=True):
                 tensor.copy_(averaged)

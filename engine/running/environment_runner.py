@@ -15,6 +15,7 @@ from rl_tui.engine.running.collection import Collection
 from rl_tui.engine.running.environment_reports import publish_reports
 from rl_tui.engine.running.lessons.follower import LessonFollower
 from rl_tui.engine.running.progress import ProgressReporter
+from rl_tui.engine.running.ranks.messages import LeagueMove
 from rl_tui.engine.running.self_play.matchmaking import Matchmaking
 from rl_tui.engine.running.self_play.opponents import require_opponents
 from rl_tui.engine.running.threads import Control
@@ -25,7 +26,7 @@ from rl_tui.engine.sampling.pools.base import EnvironmentPool, never
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStateChanged
 from rl_tui.engine.session.text import counted
-from rl_tui.engine.specs import BehaviorSpec, Trajectories
+from rl_tui.engine.specs import BehaviorSpec, Game, Trajectories
 
 RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a command
 
@@ -198,6 +199,19 @@ class EnvironmentRunner:
             self._matchmaking.add_games(*due)
             self._follower.add_returns(*due)
         return due
+
+    def share_leagues(self, announce: Callable[[LeagueMove], None] | None, may_decide: Callable[[], bool]) -> None:
+        """On several ranks. announce: called with what is decided for leagues on rank 0, None on others, which follow.
+        may_decide: whether no behavior learns at the moment."""
+        self._matchmaking.share(announce, may_decide)
+
+    def follow_move(self, move: LeagueMove) -> None:
+        """Do what rank 0 has decided for a league."""
+        self._matchmaking.carry_out(self._running, move)
+
+    def add_games(self, behavior: str, games: Sequence[Game], opponent_steps: int) -> None:
+        """Games have ended on other ranks, and opponents have made so many steps on all."""
+        self._matchmaking.add_of_ranks(behavior, games, opponent_steps)
 
     def count(self, behavior: str, block: Trajectories) -> None:
         """Learn of a block that goes to this learner, so that the next one ends where an update begins."""

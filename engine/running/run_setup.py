@@ -80,15 +80,18 @@ def run_seed(config: RunConfig) -> int:
     return seed if seed >= 0 else random.SystemRandom().randrange(RANDOM_SEEDS)
 
 
-def device_of(config: RunConfig, log: Callable[[str], object] = _ignore) -> torch.device:
+def device_of(config: RunConfig, log: Callable[[str], object] = _ignore, number: int = 0) -> torch.device:
     """The configured device, with its index where it has one; with `auto`, what may be chosen besides the CPU: the GPU
     that torch finds, else the CPU itself.
 
+    number: of the GPU where no index is named, counted over those that torch finds.
     Raises ConfigError where it cannot be used; with `auto`, `log` gets a line instead.
     """
     name, is_auto = config.torch_settings.device, config.torch_settings.device == AUTO
     if is_auto:
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and number and (count := torch.cuda.device_count()):
+        name = f"cuda:{number % count}"
     try:
         return torch.zeros(1, device=torch.device(name)).device
     except (RuntimeError, AssertionError) as error:

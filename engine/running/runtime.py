@@ -161,7 +161,7 @@ class Runtime:
 
     def assemble(self) -> None:
         """The start is announced, and everything is made that needs no environment. Raises RlTuiError."""
-        self.device = device_of(self.config, partial(self.bus.log, "warning", "run"))
+        self.device = device_of(self.config, partial(self.bus.log, "warning", "run"), self.role.local_rank)
         self.files: dict[str, Files] = {}
         welcome = self.role.share(Welcome, self._begin_record)
         self.seed = welcome.seed

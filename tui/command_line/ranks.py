@@ -28,6 +28,6 @@ def ranks_request(arguments: TrainArguments, environment: Mapping[str, str] = os
 
 
 def requested_ranks(arguments: TrainArguments) -> RequestedRanks | None:
-    """How this process becomes one of them. Raises ConfigError."""
+    """How this process joins them. Raises ConfigError."""
     request = ranks_request(arguments)
     return None if request is None else RequestedRanks(request)

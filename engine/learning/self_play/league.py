@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import cast
 
@@ -65,8 +65,8 @@ class League:
     the last one, the learning team changes after `team_change`, and other opponents are drawn once those that play have
     acted for more than `swap_steps`, or the team has changed.
 
-    newest: the standing of the policy that learns. opponents: by team, of the teams that do not learn. opponent_steps:
-    those that opponents have made in this behavior.
+    newest: the standing of the policy that learns. opponents: by team, of the teams that do not learn. drawn: what they
+    were drawn as, see `play`. opponent_steps: those that opponents have made in this behavior.
     """
 
     def __init__(self, settings: SelfPlaySettings, seed: int) -> None:
@@ -74,6 +74,7 @@ class League:
         self.num_games = 0
         self.opponent_steps = 0
         self.opponents: dict[int, Opponent] = {}
+        self.drawn: Mapping[int, int | None] = {}
         self._settings = settings
         self._random = np.random.Generator(np.random.PCG64(seed))
         self._ring: list[Snapshot] = []
@@ -149,25 +150,35 @@ class League:
         """Take a snapshot of the newest policy where it is time; whether one was taken."""
         if step - self._saved_at <= self._settings.save_steps:
             return False
-        self._save(newest(), step)
-        self._saved_at = step
+        self.save(step, newest())
         return True
+
+    def save(self, step: int, newest: Weights) -> None:
+        """Take a snapshot of the newest policy."""
+        self._save(newest, step)
+        self._saved_at = step
 
     def swap_if_due(self, teams: Iterable[int], learning: int, newest: Callable[[], Weights]) -> bool:
         """Draw other opponents where it is time; whether that was done. The team that learns has none."""
         has_changed = learning != self._learning_team
         if not has_changed and self.opponent_steps - self._swapped_at <= self._settings.swap_steps:
             return False
-        self._learning_team, self._swapped_at = learning, self.opponent_steps
-        self.opponents = {team: self._draw(newest) for team in teams if team != learning}
+        self.play({team: self._draw() for team in teams if team != learning}, learning, newest)
         return True
 
-    def _draw(self, newest: Callable[[], Weights]) -> Opponent:
+    def play(self, drawn: Mapping[int, int | None], learning: int, newest: Callable[[], Weights]) -> None:
+        """Let these play, by team: snapshots at these places of the window, None for a copy of the newest policy."""
+        self._learning_team, self._swapped_at, self.drawn = learning, self.opponent_steps, drawn
+        self.opponents = {
+            team: self._copy(newest()) if place is None else _playing(self._ring[place])
+            for team, place in drawn.items()
+        }
+
+    def _draw(self) -> int | None:
         """Of all in the window with the same chance, or the newest policy."""
         if self._random.random() < 1 - self._settings.play_against_latest_model_ratio:
-            snapshot = self._ring[int(self._random.integers(len(self._ring)))]
-            return _playing(snapshot)
-        return self._copy(newest())
+            return int(self._random.integers(len(self._ring)))
+        return None
 
     def _copy(self, newest: Weights) -> Opponent:
         return Opponent(newest, None, self.newest)

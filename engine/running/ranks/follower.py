@@ -9,7 +9,7 @@ from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.ranks.leader import BEAT_SECONDS, LOOK_SECONDS, NAMING_SECONDS
-from rl_tui.engine.running.ranks.messages import Change, ControlWord, Failure, Report, RolledBack, Turn
+from rl_tui.engine.running.ranks.messages import Change, ControlWord, Failure, LeagueMove, Report, RolledBack, Turn
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.triggers import Trigger
@@ -25,9 +25,11 @@ class Follower:
         learners: Callable[[], Mapping[str, Learner]],
         lessons: Lessons,
         settle: Callable[[str], None],
+        on_move: Callable[[LeagueMove], None],
     ) -> None:
-        """learners: those that have appeared, by behavior. settle: waits until a behavior's own thread has learned."""
-        self._settle = settle
+        """learners: those that have appeared, by behavior. settle: waits until a behavior's own thread has learned.
+        on_move: called with what rank 0 has decided for leagues."""
+        self._settle, self._on_move = settle, on_move
         self._role, self._control, self._learners, self._lessons = role, control, learners, lessons
         self._link = role.links[0]
         self._is_paused = False  # as rank 0 wants it
@@ -132,15 +134,21 @@ class Follower:
         if word.lessons is not None and word.lessons != self._known_lessons:
             self._known_lessons = word.lessons
             self._lessons.adopt(*word.lessons)
-        if isinstance(word.change, RolledBack):
-            change, self._has_failed = word.change, False
-            self._settle(change.behavior)
-            self.num_turns += 1
-            self._learners()[change.behavior].roll_back_to(change.state, change.step, change.path)
-        elif word.change is not None:
-            self._settle(str(word.change.behavior))
-            learner = self._learners()[str(word.change.behavior)]
-            learner.hyperparameters.set(word.change.name, word.change.value, learner.step)
+        if word.change is not None:
+            self._carry_out(word.change)
         self._turn = word.turn
         if word.diverged and not all(learner.is_over for learner in self._learners().values()):
             raise NonFiniteError(word.diverged)
+
+    def _carry_out(self, change: Change) -> None:
+        self._settle(str(change.behavior))
+        match change:
+            case RolledBack():
+                self._has_failed = False
+                self.num_turns += 1
+                self._learners()[change.behavior].roll_back_to(change.state, change.step, change.path)
+            case LeagueMove():
+                self._on_move(change)
+            case _:
+                learner = self._learners()[str(change.behavior)]
+                learner.hyperparameters.set(change.name, change.value, learner.step)

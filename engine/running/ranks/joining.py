@@ -1,4 +1,4 @@
-"""How a process becomes one of several ranks: by what a launcher says, or with others that it has started itself."""
+"""How a process joins other ranks: by what a launcher says, or with others that it has started itself."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def role_of(
     starting = START_CALLS * config.env_settings.timeout_wait + MARGIN_SECONDS
     role = Role(
         world.rank, world.size, (), deadline, clock, starting, [hello.host for hello in met.hellos],
-        world.local_rank, world.local_size, world.launcher,
+        world.local_rank, world.local_size, world.launcher, has_own_gpus(met),
     )  # fmt: skip
     others = range(1, world.size) if role.leads else range(1)
     links = [
@@ -75,6 +75,12 @@ def role_of(
         for other, connection in zip(others, met.connections, strict=True)
     ]
     return replace(role, links=links)
+
+
+def has_own_gpus(met: Met) -> bool:
+    """Whether each rank would train on a GPU that is no other's."""
+    gpus = {(hello.host, hello.gpu) for hello in met.hellos if hello.gpu}
+    return len(gpus) == len(met.hellos)
 
 
 def _find(world: World, seconds: float, is_stopped: Callable[[], bool]) -> tuple[socket.socket | None, World]:
@@ -152,6 +158,6 @@ def _use_interface(link: Link) -> None:
 
 
 def _gpu(world: World) -> str:
-    """The one that this rank would train on; "" for none."""
+    """The identifier of the one that this rank would train on; "" for none."""
     number = torch.cuda.device_count()
-    return torch.cuda.get_device_name(world.local_rank % number) if number else ""
+    return str(torch.cuda.get_device_properties(world.local_rank % number).uuid) if number else ""

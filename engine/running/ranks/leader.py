@@ -77,6 +77,7 @@ class Parts:
             has_all_parts=is_whole,
             returns=tuple(value for block in others for value in block.returns),
             lengths=tuple(length for block in others for length in block.lengths),
+            games=tuple(game for block in others for game in block.games),
         )
 
 

@@ -37,7 +37,7 @@ class Hello:
     """What a rank says of itself before anything else, as JSON: another version may be at the other end.
 
     proof: that it knows the secret of the ranks. settings: of its configuration, by path. plugins: installed packages
-    with their versions. gpu: what torch would use, as the driver names it; "" for none.
+    with their versions. gpu: the identifier of the one that it would train on; "" for none.
     """
 
     rank: int

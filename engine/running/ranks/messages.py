@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rl_tui.engine.session.messages import LogEmitted, RankStatus, SetHyperparameter, StopMode
-from rl_tui.engine.specs import BehaviorSpec, State
+from rl_tui.engine.specs import BehaviorSpec, Game, State
 
 RANKS: Final = "ranks"  # the source of log lines about them
 
@@ -58,7 +58,7 @@ class Block:
 
     num_rows: that are learned from. num_sampled: with those that are not.
     first_version: of the weights since the last roll back: what was collected with older ones counts no more. returns,
-    lengths: of the episodes that ended in it. is_ready: the trainer has this rank's part of an update.
+    lengths, games: of the episodes that ended in it. is_ready: the trainer has this rank's part of an update.
     is_spent: this rank has collected its part of max_steps.
     """
 
@@ -68,6 +68,7 @@ class Block:
     first_version: int
     returns: tuple[float, ...] = ()
     lengths: tuple[int, ...] = ()
+    games: tuple[Game, ...] = ()
     is_ready: bool = False
     is_spent: bool = False
 
@@ -102,7 +103,7 @@ class Advance:
     """Count these rows of all ranks, and learn from them if `updates`.
 
     num_sampled: with those that are not learned from. step: of the behavior afterwards. has_all_parts: every rank has
-    its part, and goes on. returns, lengths: of the episodes that ended on other ranks.
+    its part, and goes on. returns, lengths, games: of the episodes that ended on other ranks.
     """
 
     behavior: str
@@ -113,6 +114,7 @@ class Advance:
     has_all_parts: bool
     returns: tuple[float, ...] = ()
     lengths: tuple[int, ...] = ()
+    games: tuple[Game, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,23 @@ class RolledBack:
     state: State
 
 
-Change: TypeAlias = SetHyperparameter | RolledBack
+@dataclass(frozen=True, slots=True)
+class LeagueMove:
+    """What rank 0 has decided for a behavior that plays itself.
+
+    rotation: which team learns. snapshot: the step at which one of the newest policy is taken, None for none.
+    opponents: who plays for each team from now on, as `League.play` has it; None where they stay. number: of the last
+    one before these.
+    """
+
+    behavior: str
+    rotation: State
+    snapshot: int | None
+    opponents: Mapping[int, int | None] | None
+    number: int
+
+
+Change: TypeAlias = SetHyperparameter | RolledBack | LeagueMove
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class RankedLearning:
         self._agreement: Agreement = (
             Leader(role, runner.control, self._learners, lessons, request, bus, self.is_busy)
             if role.leads
-            else Follower(role, runner.control, self._learners, lessons, self.settle)
+            else Follower(role, runner.control, self._learners, lessons, self.settle, runner.follow_move)
         )
         self._meter, self._clock = meter, role.clock
         self._status: Trigger[float] = Trigger(STATUS_SECONDS, by_clock=True)
@@ -115,6 +115,7 @@ class RankedLearning:
         for kept in (self._parts, self._waiting, self._beyond):
             kept.clear()
         self.runner.on_late = self._await_behavior
+        self.runner.share_leagues(self._agreement.announce if self._leads else None, lambda: not self._learning)
         for behavior in self.runner.behaviors.values():
             self._connect(behavior)
 
@@ -171,6 +172,7 @@ class RankedLearning:
             first_version=learner.weights.first_version,
             returns=tuple(block.episode_returns.tolist()),
             lengths=tuple(block.episode_lengths.tolist()),
+            games=tuple(block.games),
             is_ready=learner.trainer.is_ready(),
             is_spent=learner.steps_left.is_over,
         )
@@ -247,6 +249,7 @@ class RankedLearning:
                 del self._parts[turn.behavior]
         if self._leads:
             self._lessons.add_returns(turn.behavior, turn.returns)
+            self.runner.add_games(turn.behavior, turn.games, turn.num_sampled - turn.num_rows)
         if behavior.is_threaded:
             self._learning[turn.behavior] = turn
             behavior.queue(partial(self._learn, behavior, turn))

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.ranks.local_ranks import LocalRanks
 from rl_tui.engine.running.ranks.world import World, new_key
@@ -77,16 +78,21 @@ class RequestedRanks:
         from rl_tui.engine.running.ranks.role import ALONE
 
         if self._request.gpus is not None:
-            self._start(config, self._num_gpus(bus))
+            self._start(config, self._num_gpus(config, bus))
         world = self._request.world if self._local is None else self._local.world
         if world is None:
             return ALONE
         return join_world(world, config, self._request.seconds, self._local, is_stopped, self._leaving)
 
-    def _num_gpus(self, bus: EventBus) -> int:
+    def _num_gpus(self, config: RunConfig, bus: EventBus) -> int:
         """How many ranks have one each. Raises ConfigError for more than there are."""
         import torch
 
+        from rl_tui.engine.config.types import AUTO
+
+        device = config.torch_settings.device
+        if device not in (AUTO, "cuda"):
+            raise ConfigError(f"--torch-device: must be auto or cuda with a rank for each GPU, got {visible(device)}")
         names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
         wanted = len(names) if self._request.gpus == "all" else self._request.gpus
         assert isinstance(wanted, int)

@@ -26,7 +26,8 @@ class Role:
 
     deadline: in seconds of `clock`, after which a silent rank is lost; starting: the same while environments start.
     hosts: names of the machines of all ranks. local_rank, local_size: among the ranks of this machine. started_by: a
-    program, for messages. syncs: of the behaviors that have been made.
+    program, for messages. has_own_gpus: each rank has a GPU that is no other's. syncs: of the behaviors that have been
+    made.
     """
 
     rank: int = 0
@@ -39,6 +40,7 @@ class Role:
     local_rank: int = 0
     local_size: int = 1
     started_by: str = ""
+    has_own_gpus: bool = False
     syncs: list[ProcessGroup] = field(default_factory=list, repr=False)
 
     @property
@@ -55,7 +57,7 @@ class Role:
         """What the trainer of one more behavior agrees on with others. Every rank makes them in the same order."""
         if not self.has_others:
             return ONE_RANK
-        self.syncs.append(ProcessGroup(self.deadline, self.clock))
+        self.syncs.append(ProcessGroup(self.deadline, self.clock, over_nccl=self.has_own_gpus))
         return self.syncs[-1]
 
     def share(self, kind: type[M], make: Callable[[], M]) -> M:

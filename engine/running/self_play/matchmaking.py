@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from rl_tui.engine.learning.self_play.rotation import TeamRotation
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.collection import Collection
 from rl_tui.engine.running.games.seats import only_one_team, teams_in_words, teams_of
+from rl_tui.engine.running.ranks.messages import LeagueMove
 from rl_tui.engine.running.self_play.live_league import LiveLeague
 from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.sampling.team_policies import NumberedPolicy
@@ -66,6 +67,40 @@ class Matchmaking:
         self._deserted = 0  # steps of opponents since an agent of the team that learns has acted
         self._is_lonely = False  # and a warning has said so
         self._report = Trigger(REPORT_SECONDS, by_clock=True)
+        self._decides = True
+        self._is_one_of_several = False  # ranks
+        self._announce: Callable[[LeagueMove], None] = lambda _: None
+        self._may_decide: Callable[[], bool] = lambda: True
+
+    def share(self, announce: Callable[[LeagueMove], None] | None, may_decide: Callable[[], bool]) -> None:
+        """Be one of several ranks. announce: called with what is decided here, None where another rank decides.
+        may_decide: whether this is the moment."""
+        self._is_one_of_several, self._decides, self._may_decide = True, announce is not None, may_decide
+        if announce is not None:
+            self._announce = announce
+
+    def add_of_ranks(self, behavior: str, games: Sequence[Game], opponent_steps: int) -> None:
+        """Rate games of other ranks, and count the steps of opponents of all."""
+        player = self._players.get(behavior)
+        if player is not None:
+            player.league.opponent_steps += opponent_steps
+            for game in games:
+                self._rate(player, game)
+            self._publish()
+
+    def carry_out(self, running: Collection, move: LeagueMove) -> None:
+        """Do what was decided on rank 0."""
+        if len(running.behaviors) > self._num_met:
+            self._admit(running)
+        player = self._players[move.behavior]
+        self._rotation.load(move.rotation)
+        if move.snapshot is not None:
+            player.league.save(move.snapshot, player.newest())
+        if move.opponents is not None:
+            player.number = move.number
+            player.league.play(move.opponents, self._learning, player.newest)
+            self._assign(running, player)
+        self._publish()
 
     def begin(self, running: Collection) -> None:
         """Play in this collection, whose agents begin new episodes."""
@@ -96,6 +131,13 @@ class Matchmaking:
             return
         if self._specs is not running.pool.specs:
             self._meet_teams(running)
+        if not self._decides:
+            for player in self._players.values():
+                self._restore(running, player)
+        elif self._may_decide():
+            self._decide(running)
+
+    def _decide(self, running: Collection) -> None:
         self._warn_if_lonely()
         has_changed, learning = self._pass_on_turn(), self._learning
         for player in self._players.values():
@@ -158,22 +200,32 @@ class Matchmaking:
         """Whether anything has changed."""
         self._count(running, player)
         league, step = player.league, player.behavior.learner.step
-        if player.live.take_restored(is_alone=len(self._players) == 1):
-            league.meet(player.teams, self._learning, player.newest())
-            self._assign(running, player)
+        if self._restore(running, player):
             return True
         has_turn = league.is_change_due(step)
         if has_turn:
             self._change_turn()
         has_saved = league.save_if_due(step, player.newest)
-        has_swapped = self._swap(running, player)
+        has_swapped = self._swap(running, player, step if has_saved else None)
         return has_turn or has_saved or has_swapped
 
-    def _swap(self, running: Collection, player: _Player) -> bool:
-        """Draw other opponents where it is time; whether that was done."""
-        has_swapped = player.league.swap_if_due(player.teams, self._learning, player.newest)
+    def _restore(self, running: Collection, player: _Player) -> bool:
+        """Go on as a checkpoint has it; whether there was one."""
+        if not player.live.take_restored(is_alone=len(self._players) == 1):
+            return False
+        player.league.meet(player.teams, self._learning, player.newest())
+        self._assign(running, player)
+        return True
+
+    def _swap(self, running: Collection, player: _Player, snapshot: int | None = None) -> bool:
+        """Draw other opponents where it is time; whether that was done. snapshot: the step of one that was taken."""
+        number, league = player.number, player.league
+        has_swapped = league.swap_if_due(player.teams, self._learning, player.newest)
         if has_swapped:
             self._assign(running, player)
+        if has_swapped or snapshot is not None:
+            opponents = league.drawn if has_swapped else None
+            self._announce(LeagueMove(player.name, self._rotation.state(), snapshot, opponents, number))
         return has_swapped
 
     def _count(self, running: Collection, player: _Player) -> None:
@@ -182,7 +234,8 @@ class Matchmaking:
         learned = running.collector.num_learned(player.name)
         of_opponents = sampled - player.sampled - (learned - player.learned)
         self._deserted = self._deserted + of_opponents if learned == player.learned else 0
-        player.league.opponent_steps += of_opponents
+        if not self._is_one_of_several:
+            player.league.opponent_steps += of_opponents
         player.sampled, player.learned = sampled, learned
 
     def _warn_if_lonely(self) -> None:
