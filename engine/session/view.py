@@ -42,7 +42,6 @@ from rl_tui.engine.session.messages import (
     PolicyExported,
     ProgressReported,
     RanksReported,
-    RankStatus,
     RunStarted,
     RunStateChanged,
     StepsAwaited,
@@ -52,6 +51,7 @@ from rl_tui.engine.session.messages import (
     WorkerFailed,
     WorkersSampled,
 )
+from rl_tui.engine.session.ranks_view import RanksView
 from rl_tui.engine.session.sentences import COMMAND_WORDS, Sentence, command_finished, sentence_of, warning_cleared
 from rl_tui.engine.session.setting_sources import setting_sources
 from rl_tui.engine.session.states import ENDS, RunState
@@ -136,7 +136,7 @@ class RunView:
     behaviors: dict[str, BehaviorView] = field(default_factory=dict)  # in order of appearance
     environments: dict[str, EnvironmentView] = field(default_factory=dict)  # of which something was reported
     devices: DevicesSampled | None = None
-    ranks: tuple[RankStatus, ...] = ()  # of a run that has several
+    ranks: RanksView = field(default_factory=RanksView)
     device_histories: dict[str, History] = field(
         default_factory=dict
     )  # percent, by "cpu", "gpu 0", "gpu 0 memory", ...
@@ -244,6 +244,7 @@ def _run_started(view: RunView, event: RunStarted, time: float) -> None:
     view.sources = setting_sources(event, view.sources)
     view.warnings.clear()  # those of a process that was killed
     view.environments.clear()
+    view.ranks = RanksView()  # a resumed run may have others, or one
     view.state, view.reason, view.exit_code = "starting", "", None  # a resumed run has not ended
     view.unseen_since = Standing(time, {}, view.num_saved, view.num_warnings)
     for behavior in view.behaviors.values():
@@ -393,8 +394,8 @@ def _exported(_view: RunView, behavior: BehaviorView, event: PolicyExported, tim
     behavior.exports = [*behavior.exports[-20:], (time, event)]
 
 
-def _ranks(view: RunView, event: RanksReported, _: float) -> None:
-    view.ranks = event.ranks
+def _ranks(view: RunView, event: RanksReported, time: float) -> None:
+    view.ranks.apply(event, time)
 
 
 def _devices(view: RunView, event: DevicesSampled, time: float) -> None:

@@ -29,7 +29,9 @@ TAIL_BYTES = 1 << 14  # a second of a busy run with many behaviors, a quarter of
 LONG_TAIL_BYTES = 1 << 18  # read when TAIL_BYTES contain too few episodes
 STATUS_BYTES = 1 << 20
 RUN_FILES = frozenset({CONFIGURATION, EVENTS, LOCK})
-_IDLE = tuple(f'"event": "{kind}"' for kind in ("TimeSplit", "DevicesSampled", "WorkersSampled"))  # irrelevant here
+_IDLE = tuple(  # irrelevant here
+    f'"event": "{kind}"' for kind in ("TimeSplit", "DevicesSampled", "RanksReported", "WorkersSampled")
+)
 
 
 def summarize(folder: Path) -> RunSummary | None:

@@ -39,6 +39,7 @@ SCENES: dict[str, Callable[[], scenes.Story]] = {
     "warming up": scenes.warming_up,
     "healthy": lambda: scenes.healthy(3, gpus=2),
     "finished": scenes.finished,
+    "ranks": lambda: scenes.ranks("gpu06", "gpu06", "gpu07", slow=1, gpus=2),
 }
 
 

@@ -40,6 +40,8 @@ from rl_tui.engine.session.messages import (
     NoteAdded,
     PolicyExported,
     ProgressReported,
+    RanksReported,
+    RankStatus,
     RunStarted,
     RunStateChanged,
     TimeSplit,
@@ -112,6 +114,7 @@ STORY = (
     LeagueReported("B", 20, 1203.5, 0, True, (0, 1), 7, (LeagueSnapshot(0, 1196.5, 2, 1, 4, True),), 100),
     TimeSplit("A", 1.0, 0.5, 0.3, 0.1, 0.0),
     DevicesSampled((), "no NVIDIA driver", 5.0, 2, 1, 2, 3, 4, 5),
+    RanksReported((RankStatus(0, "a", "cpu", 10.0, 0.2), RankStatus(1, "a", "cpu", 10.0, 0.4))),
     saved(20, True),
     saved(40),
     CheckpointRemoved("B", 20, "results/first/B/20"),
@@ -153,7 +156,7 @@ def test_the_story_of_a_run():
     assert [event.step for _, event in b.checkpoints] == [40]
     assert b.metrics == {}, "the summary was of a step beyond the one it went back to"
     assert (view.state, view.exit_code, view.steps_per_second) == ("failed", 1, 100.0)
-    assert view.last_checkpoint_at == 1017.0
+    assert view.last_checkpoint_at == 1018.0
     assert view.devices is not None
     kinds = [line.kind for line in view.log]
     ours = {"EVAL", "SET", "LESSON", "NOTE", "WARN", "CLEAR", "BACK"}
@@ -435,6 +438,13 @@ def test_devices_have_a_curve_each_and_none_where_nothing_is_known():
         "memory": [25.0, 25.0],
     }
     assert list(histories["cpu"].times) == [1001.0, 1002.0]
+
+
+def test_ranks_are_those_of_the_process_that_trains():
+    reported = RanksReported((RankStatus(0, "a", "cpu", 10.0, 0.2), RankStatus(1, "a", "cpu", 10.0, 0.4)))
+    view = fold(RUN, reported)
+    assert view.ranks.statuses == reported.ranks
+    assert fold(RUN, view=view, start=3).ranks.statuses == (), "a resumed run may have one"
 
 
 def test_a_checkpoint_saved_again_stands_once():

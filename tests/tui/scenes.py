@@ -35,6 +35,8 @@ from rl_tui.engine.session.messages import (
     ParameterStatus,
     PolicyExported,
     ProgressReported,
+    RanksReported,
+    RankStatus,
     RunStarted,
     RunStateChanged,
     TimeSplit,
@@ -425,6 +427,37 @@ def workers() -> Story:
     others = tuple(Worker(number, 41_300 + number, None, None, None, 0, 54 << 20) for number in range(2))
     story.publish(WorkersSampled("gymnasium:Pendulum-v1", ("Pendulum",), others))
     return story
+
+
+def ranks(
+    *hosts: str, device: str = "cuda:{}", slow: int | None = None, gpus: int = 0, seconds: int = 60, domain: str = ""
+) -> Story:
+    """One rank per host in their order, reporting for so long. slow: the rank that the others wait for; gpus: of each
+    machine."""
+    story = healthy(1, gpus)
+    for at in range(0, seconds, 2):
+        statuses = []
+        for number, host in enumerate(hosts):
+            is_first_there = hosts.index(host) == number and host != hosts[0]
+            waiting = 0.02 if number == slow else (0.04 if slow is None else 0.4) + 0.02 * math.sin(at + number)
+            speed = (667.0 + 20 * math.sin(at / 10 + number)) / len(hosts)
+            devices = machine_of(gpus, at + number) if is_first_there else None
+            there = device.format(hosts[:number].count(host))
+            statuses.append(RankStatus(number, host + domain, there, speed, waiting, devices))
+        story.publish(RanksReported(tuple(statuses)), after=2)
+    return story
+
+
+def machine_of(num_gpus: int, at: int) -> DevicesSampled:
+    """What another machine has at some time."""
+    gpus = tuple(
+        Gpu(index, "NVIDIA H200", 60 + 30 * math.sin(at + index), 31 * GIB, 139 * GIB, 61.0, 412.0, 700.0, index < 2)
+        for index in range(num_gpus)
+    )
+    cpu = 40 + 20 * math.sin(at)
+    return DevicesSampled(
+        gpus, "" if gpus else "no NVIDIA driver", cpu, 32, 60 * GIB, 256 * GIB, GIB, 700 * GIB, 915 * GIB
+    )
 
 
 def huge() -> Story:
