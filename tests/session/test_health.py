@@ -33,6 +33,8 @@ from rl_tui.engine.session.messages import (
     LogEmitted,
     MetricsReported,
     ProgressReported,
+    RanksReported,
+    RankStatus,
     RunProcess,
     RunStarted,
     RunStateChanged,
@@ -972,6 +974,55 @@ def test_a_hot_gpu_is_named_by_its_number():
     assert story.publish(devices(heats=(60.0, 79.0))) == [WarningCleared("gpu_hot", "")]
 
 
+# ------------------------------------------------------------------------------------------------------------ ranks
+
+
+def ranks(*waiting, hosts="abcd"):
+    return RanksReported(tuple(RankStatus(at, hosts[at], "cpu", 100.0, share) for at, share in enumerate(waiting)))
+
+
+def reported(story, *waiting, seconds, every=2.0, hosts="abcd"):
+    """The warnings of so many seconds in which ranks wait that much."""
+    reports = range(round(seconds / every))
+    return [warning for _ in reports for warning in story.publish(ranks(*waiting, hosts=hosts), every)]
+
+
+@pytest.mark.parametrize("every", [2.0, 10.0])
+def test_rank_that_makes_the_others_wait_for_a_minute_is_warned_about(every):
+    story = Story(state="paused")
+    assert reported(story, 0.5, 0.1, 0.3, seconds=50, every=every) == []
+    warning = only(reported(story, 0.5, 0.1, 0.3, seconds=10 + every, every=every))
+    assert (warning.kind, warning.behavior) == ("slow_rank", "")
+    assert warning.message == "rank 1 on b is slow: the others wait 40% of the time"
+    assert reported(story, 0.3, 0.1, 0.3, seconds=120, every=every) == [], "between the two limits nothing changes"
+    assert reported(story, 0.2, 0.1, 0.3, seconds=60, every=every) == []
+    assert reported(story, 0.1, 0.1, 0.1, seconds=60, every=every) == [WarningCleared("slow_rank", "")]
+
+
+def test_slow_rank_of_two_on_one_machine_is_warned_about():
+    assert only(reported(Story(state="paused"), 0.02, 0.5, seconds=60, hosts="aa")).message.startswith(
+        "rank 0 is slow: the other"
+    )
+
+
+@pytest.mark.parametrize("waiting", [(0.7, 0.6, 0.7), (0.24, 0.0, 0.24), (0.0, 0.0), (0.9,)])
+def test_ranks_that_wait_alike_are_no_warning(waiting):
+    assert reported(Story(state="paused"), *waiting, seconds=200) == []
+
+
+def test_rank_that_was_slow_for_a_moment_is_no_warning():
+    story = Story(state="paused")
+    assert reported(story, 0.1, 0.1, seconds=60) + reported(story, 0.9, 0.0, seconds=10) == []
+    assert reported(story, 0.1, 0.1, seconds=120) == []
+
+
+def test_resumed_run_has_no_warning_about_its_former_ranks():
+    story = Story(state="paused")
+    only(reported(story, 0.9, 0.0, 0.9, seconds=60))
+    assert story.publish(RUN) == [WarningCleared("slow_rank", "")]
+    assert reported(story, 0.9, 0.0, 0.9, seconds=40) == []
+
+
 # --------------------------------------------------------------------------------------------------------- in general
 
 
@@ -1055,6 +1106,7 @@ ANY_EVENT = st.one_of(
         lambda *processes: replace(DEVICES, processes=processes, max_descriptors=10),
         st.builds(RunProcess, st.integers(1, 3), NAMES, WHOLE, WHOLE),
     ),
+    st.builds(ranks, ANY_FLOAT, ANY_FLOAT),
     st.builds(devices, free=WHOLE, total=WHOLE, heats=st.lists(st.one_of(st.none(), ANY_FLOAT), max_size=3)),
 )
 

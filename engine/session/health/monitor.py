@@ -29,6 +29,7 @@ from rl_tui.engine.session.health.machine import (
 )
 from rl_tui.engine.session.health.processes import DescriptorsNearlyUsed, descriptors_grow, memory_grows
 from rl_tui.engine.session.health.progress import CheckpointTrouble, NoEpisodes, NoSteps, RareEpisodes
+from rl_tui.engine.session.health.ranks import SlowRank
 from rl_tui.engine.session.health.returns import DoesNothing, GreedyReturn, NoImprovement, SameReturns
 from rl_tui.engine.session.health.rules import Finding, Rule, TrainerHealth, Verdict
 from rl_tui.engine.session.health.self_play import RatingCycle, SharedPolicy
@@ -49,6 +50,7 @@ from rl_tui.engine.session.messages import (
     LogEmitted,
     MetricsReported,
     ProgressReported,
+    RanksReported,
     RunStarted,
     RunStateChanged,
     WarningCleared,
@@ -59,6 +61,7 @@ from rl_tui.engine.session.text import excerpt
 
 LONGEST_GAP_SECONDS = 15.0  # a run reports every second, its file every ten: in a longer gap the machine slept
 LONGEST_MESSAGE = 200
+OF_RANKS = "slow_rank"
 OF_FILES = "checkpoint_failed"  # is about files, so that another policy does not end it
 COMMON_RULES: Mapping[str, Callable[[], Rule]] = {  # by kind of warning
     "entropy_collapse": EntropyCollapse,
@@ -131,6 +134,7 @@ class HealthMonitor:
     def __init__(self, health_of: Callable[[str], TrainerHealth]) -> None:
         self._health_of = health_of
         self._machine = {kind: rule() for kind, rule in MACHINE_RULES.items()}
+        self._slow_rank = SlowRank()
         self._behaviors: dict[str, _WatchedBehavior] = {}
         self._raised: dict[tuple[str, str], None] = {}  # kinds and behaviors, in the order in which they were raised
         self._left_out: set[str] = set()  # kinds whose rule has raised
@@ -144,6 +148,7 @@ class HealthMonitor:
             case RunStarted():
                 self._behaviors.clear()
                 self._machine = {kind: rule() for kind, rule in MACHINE_RULES.items()}
+                self._slow_rank = SlowRank()
                 return self._clear(list(self._raised))
             case BehaviorStarted() | BehaviorRolledBack() as event:
                 return [*self._restart(event), *self._judge(event)]
@@ -197,6 +202,8 @@ class HealthMonitor:
         if isinstance(event, DevicesSampled):
             for kind, machine_rule in self._machine.items():
                 changes += self._update(kind, "", machine_rule.judge(event, self._moment))
+        if isinstance(event, RanksReported):
+            changes += self._update(OF_RANKS, "", self._slow_rank.judge(event, self._now))
         return changes
 
     def _restart(self, event: BehaviorStarted | BehaviorRolledBack) -> list[Change]:
