@@ -34,11 +34,11 @@ class ConsoleWriter:
     """Writes each event as one line and flushes it. Used by one thread; does not close the stream.
 
     "text": summaries in ML-Agents' form and a line for each thing that happened; what only updates a screen (progress,
-    time split, devices, single episodes) has no line. "json": every event as `encode` writes it. Debug lines, the time
-    of each line and the whole traceback of a failed environment need `debug`. That the run and its behaviors have
-    started is printed once it trains, with `debug` as it happens, so that a run that fails at the start does not bury
-    its error; the error itself is printed by the caller. The reason of a failure is printed once, and again at the end
-    of the run if there were summaries in between.
+    time split, devices, ranks, single episodes) has no line. "json": every event as `encode` writes it. Debug lines,
+    the time of each line and the whole traceback of a failed environment need `debug`. That the run and its behaviors
+    have started is printed once it trains, with `debug` as it happens, so that a run that fails at the start does not
+    bury its error; the error itself is printed by the caller. The reason of a failure is printed once, and again at the
+    end of the run if there were summaries in between.
     has_trained: the run trains already, and its first lines were shown by other means. offline: behaviors that have
     started by then and learn without acting.
     failed: why writing stopped when the reader disconnected; the run continues without it. None otherwise.
@@ -102,8 +102,7 @@ class ConsoleWriter:
                 details = said.details if is_whole else excerpt(said.details)
                 text += "\n" + safe_text(details, multiline=True).rstrip("\n")
             self._print(text)
-        more = self._debug_lines.follow(event) if self._debug else None
-        if more is not None:
+        for more in self._debug_lines.follow(envelope) if self._debug else []:
             self._print(f"{prefix}[DEBUG] {safe_text(more)}")
 
     def _describe(self, event: Event) -> Sentence | None:

@@ -35,6 +35,8 @@ from rl_tui.engine.session.messages import (
     NoteAdded,
     PolicyExported,
     ProgressReported,
+    RanksReported,
+    RankStatus,
     RunStarted,
     RunStateChanged,
     TimeSplit,
@@ -50,6 +52,7 @@ QUIET = (
     ProgressReported("B", 1, 1, 1.0, 1),
     TimeSplit("B", 1, 1, 1, 1, 1),
     DevicesSampled((), "no NVIDIA driver", 0, 1, 1, 1, 1, 1, 1),
+    RanksReported((RankStatus(0, "a", "cpu", 10.0, 0.2), RankStatus(1, "a", "cpu", 10.0, 0.4))),
     EpisodesFinished("B", 1, 1, 1, 1, 1, 1),
     HyperparametersReported("B", {"beta": 0.1}),
     EnvironmentAwaits("unity:editor", ""),
@@ -220,6 +223,17 @@ def test_debug_says_when_how_long_and_where_the_time_goes():
         "3DBall: export of step 500: written and checked in 0.250 s",
     ]
     assert len(lines) == 7
+
+
+def test_debug_says_with_each_summary_what_the_ranks_do():
+    there = RankStatus(0, "gpu06", "cuda:0", 510.4, 0.38), RankStatus(1, "gpu07", "cuda:0", 509.6, 0.02)
+    lines = printed(RanksReported(there), SUMMARY, debug=True)
+    assert [line.partition("[DEBUG] ")[2] for line in lines if "[DEBUG]" in line] == [
+        "ranks: 0 on gpu06 (cuda:0) 510 steps/s, waiting 38%, 1 on gpu07 (cuda:0) 510 steps/s, waiting 2%"
+    ]
+    here = tuple(replace(each, host="gpu06") for each in there)
+    (line,) = [line for line in printed(RanksReported(here), SUMMARY, debug=True) if "[DEBUG]" in line]
+    assert line.endswith("ranks: 0 (cuda:0) 510 steps/s, waiting 38%, 1 (cuda:0) 510 steps/s, waiting 2%")
 
 
 def test_a_failed_worker_always_shows_its_traceback():
