@@ -11,8 +11,8 @@ from textual.binding import Binding, BindingType
 Place: TypeAlias = Literal[
     "anywhere",  # the app: also inside dialogs
     "run",  # every screen of the run
-    "overview", "detail", "chart", "checkpoints", "hyperparameters", "lessons", "devices", "workers", "league", "log",
-    "warnings", "configuration", "runs", "comparison", "grid", "watch",  # single screens
+    "overview", "detail", "chart", "checkpoints", "hyperparameters", "lessons", "devices", "workers", "ranks", "league",
+    "log", "warnings", "configuration", "runs", "comparison", "grid", "watch",  # single screens
     "list",  # whichever list has the focus
     "replay",  # every screen of a recorded run
     "leaving", "confirming", "evaluating", "asking", "help",  # dialogs
@@ -25,8 +25,8 @@ WITH_CHART: tuple[Place, ...] = ("overview", "detail", "chart", "grid", "compari
 WITH_PINS: tuple[Place, ...] = ("overview", "detail", "chart", "grid")
 WITH_GRID: tuple[Place, ...] = ("overview", "detail", "grid")
 LISTS: tuple[Place, ...] = (
-    "checkpoints", "hyperparameters", "lessons", "devices", "workers", "league", "log", "warnings", "configuration",
-    "runs",
+    "checkpoints", "hyperparameters", "lessons", "devices", "workers", "ranks", "league", "log", "warnings",
+    "configuration", "runs",
 )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ SHOWN = {
     "less_than_sign": "<", "greater_than_sign": ">", "left_square_bracket": "[", "right_square_bracket": "]",
     "pageup": "pgup", "pagedown": "pgdn", "exclamation_mark": "!", "semicolon": ";", "comma": ",", "full_stop": ".",
     "number_sign": "#", "left_parenthesis": "(", "right_parenthesis": ")", "percent_sign": "%",
-    "left_curly_bracket": "{", "right_curly_bracket": "}", "asterisk": "*",
+    "left_curly_bracket": "{", "right_curly_bracket": "}", "asterisk": "*", "ampersand": "&",
 }  # fmt: skip
 
 
@@ -184,6 +184,8 @@ KEYMAP: tuple[Key, ...] = (
          "Screens", 27),
     _key("workers", "W shift+w", "open_screen('workers')", "workers",
          "each worker process: its speed, how long it waits, restarts, memory", "run", "Screens", 33),
+    _key("ranks", "ampersand", "open_screen('ranks')", "ranks",
+         "each of several ranks: its device, its speed, how long it waits, which is slow", "run", "Screens", 33),
     _key("league", "H shift+h", "open_screen('league')", "league",
          "self-play: ratings and games of the policy and its snapshots", "run", "Screens", 9),
     _key("watch", "v", "open_screen('watch')", "watch", "watch the newest policy play, in an environment of its own",

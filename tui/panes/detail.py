@@ -39,6 +39,7 @@ from rl_tui.tui.panes.group_lines import TAGS as GROUP_TAGS
 from rl_tui.tui.panes.group_lines import group_line, group_pairs
 from rl_tui.tui.panes.league_words import is_resting, rating_text, team_forms
 from rl_tui.tui.panes.lesson_words import lesson_name, lessons_decided_by, missing
+from rl_tui.tui.panes.rank_words import slow_lines
 from rl_tui.tui.panes.reward_streams import stream_lines, tags_of
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
@@ -116,7 +117,8 @@ class DetailPane(Pane):
         if behavior is None:
             return []
         standing = standing_lines(behavior, frame, width)
-        top = [*reason_lines(behavior, frame, width), *standing, *warning_lines(behavior, frame, width)]
+        warned = [*slow_lines(frame, width), *warning_lines(behavior, frame, width)]
+        top = [*reason_lines(behavior, frame, width), *standing, *warned]
         streams = stream_lines(behavior.metrics, frame.glyphs, NAME_WIDTH, VALUE_WIDTH)
         figures = [*course_lines(behavior, frame, width), *streams, *pair_lines(metric_pairs(behavior), width)]
         split = time_lines(behavior.time_split, frame, width)
@@ -312,14 +314,14 @@ def setup_pairs(behavior: BehaviorView) -> list[Pair]:
 
 
 def environment_line(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
-    """Where it lives, and how often a worker of it was restarted."""
+    """Where it lives, how often a worker of it was restarted, its workers and the ranks of the run."""
     if not behavior.environment:
         return []
     restarts = num_restarts(behavior, frame.view)
     words = f"  {count(restarts)} restart{'s' if restarts > 1 else ''}" if restarts else ""
     name = fit_path(safe_text(behavior.environment), width - NAME_WIDTH - 3 - len(words), frame.glyphs.ellipsis)
     first = line(Span(" " + left("environment", NAME_WIDTH + 1), "dim"), name, Span(words, "warning"))
-    return [first, *worker_line(behavior, frame, width)]
+    return [first, *worker_line(behavior, frame, width), *rank_line(frame, width)]
 
 
 def worker_line(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
@@ -329,10 +331,23 @@ def worker_line(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
         return []
     total = workers.total
     waiting = "" if total.waiting is None else f", waiting {100 * total.waiting:.0f}%"
-    key = f"  {frame.keymap.of_id('workers').shown.partition(', ')[0]} shows each"
-    head = Span(" " + left(f"{worker_word(workers.environment)}s", NAME_WIDTH + 1), "dim")
-    spans = line(head, count(total.number), Span(waiting, "dim"))
-    return [line(*spans, Span(key if cells(spans) + len(key) < width else "", "faint"))]
+    return [_number_line(f"{worker_word(workers.environment)}s", total.number, waiting, "workers", frame, width)]
+
+
+def rank_line(frame: Frame, width: int) -> list[Line]:
+    """How many ranks train the run, how long they wait, and the key to all about them; none where there is one."""
+    ranks = frame.view.ranks
+    if not ranks.statuses:
+        return []
+    waiting = f", waiting {100 * ranks.waiting:.0f}%"
+    return [_number_line("ranks", len(ranks.statuses), waiting, "ranks", frame, width)]
+
+
+def _number_line(title: str, number: int, words: str, screen: str, frame: Frame, width: int) -> Line:
+    """How many there are, and where there is room the key to the screen that shows each."""
+    key = f"  {frame.keymap.of_id(screen).shown.partition(', ')[0]} shows each"
+    spans = line(Span(" " + left(title, NAME_WIDTH + 1), "dim"), count(number), Span(words, "dim"))
+    return line(*spans, Span(key if cells(spans) + len(key) < width else "", "faint"))
 
 
 def pair_lines(pairs: list[Pair], width: int) -> list[Line]:

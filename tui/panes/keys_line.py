@@ -31,6 +31,7 @@ class KeysLine(Pane):
             frame.state.chart.crosshair is None,
             frame.can_watch,
             bool(frame.view.workers),
+            bool(frame.view.ranks.statuses),
             any(behavior.plays_itself for behavior in frame.view.behaviors.values()),
             bool(frame.state.marked),
         )
@@ -124,6 +125,7 @@ def keys_with_use(frame: Frame, places: Sequence[Place]) -> list[Key]:
         and (key.id != "back" or "overview" not in places)
         and (key.id != "lessons" or frame.view.parameters)
         and (key.id != "workers" or frame.view.workers)
+        and (key.id != "ranks" or frame.view.ranks.statuses)
         and (key.id != "league" or any(behavior.plays_itself for behavior in frame.view.behaviors.values()))
         and (key.id != "watch" or frame.can_watch)
         and (key.id != "take-control" or frame.controller)

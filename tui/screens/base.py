@@ -46,6 +46,7 @@ SCREENS: Mapping[str, str] = {  # imported when first opened
     "lessons": "rl_tui.tui.screens.lessons:LessonsScreen",
     "devices": "rl_tui.tui.screens.devices:DevicesScreen",
     "workers": "rl_tui.tui.screens.workers:WorkersScreen",
+    "ranks": "rl_tui.tui.screens.ranks:RanksScreen",
     "league": "rl_tui.tui.screens.league:LeagueScreen",
     "watch": "rl_tui.tui.screens.watch:WatchScreen",
     "log": "rl_tui.tui.screens.log:LogScreen",
