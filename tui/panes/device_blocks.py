@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import TypeAlias
 
 from rl_tui.engine.session.messages import DevicesSampled, Gpu, GpuProcess
+from rl_tui.engine.session.ranks_view import Machine
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.charts.percent import bar, percent_chart, time_span
 from rl_tui.tui.drawing.glyphs import Glyphs
@@ -16,7 +17,8 @@ from rl_tui.tui.drawing.text import duration, fit, left, right, size
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.blocks import Block, BlocksPane
 from rl_tui.tui.panes.devices import BAR_WIDTH, DISK_LOW_BYTES, HOT_CELSIUS
-from rl_tui.tui.panes.list import Entry, plain
+from rl_tui.tui.panes.list import Entry, plain, same
+from rl_tui.tui.panes.rank_words import numbers_of
 
 LEAST_ROWS, MOST_ROWS = 3, 16  # of a device beside others
 NARROW, WIDTH, WIDTH_OF_ALL = 46, 60, 86  # of a device's figures: without a bar of its memory, with, and with its name
@@ -28,7 +30,10 @@ Users: TypeAlias = Callable[[int, int], list[Line]]
 
 
 class DevicesList(BlocksPane):
-    """A block per GPU, then the machine's. alone: the key of the only block that is shown, large; "" for all."""
+    """A block per GPU, then the machine's; below them other machines that ranks are on, without their past.
+
+    alone: the key of the only block that is shown, large; "" for all.
+    """
 
     topic = "devices"
     seconds = math.inf
@@ -40,8 +45,8 @@ class DevicesList(BlocksPane):
         self._rows = LEAST_ROWS  # of each device with a chart then
 
     def inputs(self, frame: Frame) -> object:
-        """The newest sample."""
-        return super().inputs(frame), frame.view.devices, self.alone
+        """The newest samples."""
+        return super().inputs(frame), frame.view.devices, frame.view.ranks.other_machines, self.alone
 
     def heading(self, frame: Frame) -> str:
         """The time that the charts show."""
@@ -57,23 +62,43 @@ class DevicesList(BlocksPane):
         return super().lines(frame, width, height)
 
     def entries(self, frame: Frame) -> Sequence[Entry]:
-        """GPUs, or why there is none; CPU, memory, disk."""
+        """GPUs, or why there is none; CPU, memory, disk. Of several machines each below its name."""
         devices = frame.view.devices
         if devices is None:
             return []
-        notes = [_note(devices, frame.glyphs)] if devices.gpu_note or not devices.gpus else []
-        rows = (self._room - len(notes) - 1) // (len(devices.gpus) + 1)
+        own, *others = frame.view.ranks.machines(devices)
+        below = [entry for each in others for entry in self._other_machine(each, frame)]
+        notes = [_title(own, frame)] if others else []
+        notes += [_note(devices, frame.glyphs)] if devices.gpu_note or not devices.gpus else []
+        room = max(self._room // 2, self._room - len(below))
+        rows = (room - len(notes) - 1) // (len(devices.gpus) + 1)
         is_wide = self._width >= WIDE and (bool(self.alone) or rows >= LEAST_WIDE_ROWS)
         if is_wide:
             self._rows = self._room if self.alone else min(rows, MOST_WIDE_ROWS)
             blocks = self._wide_blocks(devices, notes, frame)
         else:
-            self._rows = _rows(self._room, len(notes) + 1, len(devices.gpus) + 2)
+            self._rows = _rows(room, len(notes) + 1, len(devices.gpus) + 2)
             gpus = [self._gpu(gpu, frame) for gpu in devices.gpus]
             machine = _machine(devices, frame.glyphs)
             blocks = [*notes, *gpus, *(self._machine(key, rows, frame) for key, rows in machine.items())]
         alone = {"memory": "cpu"}.get(self.alone, self.alone) if is_wide else self.alone  # they share a block then
+        blocks += below
         return [block for block in blocks if alone in ("", block.key)] or blocks
+
+    def _other_machine(self, machine: Machine, frame: Frame) -> list[Entry]:
+        """Its name, and a line for each of its devices; below a GPU that stands alone the processes on it."""
+        devices, glyphs, host = machine.devices, frame.glyphs, safe_text(machine.host)
+        entries = [_title(machine, frame)]
+        if devices.gpu_note or not devices.gpus:
+            entries.append(_note(devices, glyphs, host))
+        for gpu in devices.gpus:
+            users = partial(_users, gpu, self._room if self.alone else 0, glyphs)
+            key = f"{machine.host}/gpu {gpu.index}"
+            entries.append(Block(key, f"{host}, {gpu_words(gpu)}", partial(gpu_row, gpu, glyphs), users))
+        for name, rows in _machine(devices, glyphs).items():
+            text = " ".join(plain(rows[0]).split())
+            entries.append(Entry(f"{machine.host}/{name}", f"{host}, {text}", same(rows[0])))
+        return entries
 
     def _wide_blocks(self, devices: DevicesSampled, notes: list[Entry], frame: Frame) -> list[Entry]:
         """Each GPU with its use and its memory, the machine with its processors and its memory; the disk."""
@@ -238,13 +263,27 @@ def _rows(room: int, num_lines: int, num_charts: int) -> int:
     return max(LEAST_ROWS, min(MOST_ROWS, (room - num_lines) // num_charts))
 
 
-def _note(devices: DevicesSampled, glyphs: Glyphs) -> Entry:
+def _users(gpu: Gpu, height: int, glyphs: Glyphs, width: int) -> list[Line]:
+    """The processes on a GPU, indented; none where there is no room for them."""
+    rows = process_lines(gpu.processes, glyphs, min(width, WIDTH) - 6, height - 1) if height else []
+    return [line(" " * 4, *row) for row in rows]
+
+
+def _title(machine: Machine, frame: Frame) -> Entry:
+    """Whose devices follow."""
+    host, ranks = safe_text(machine.host), numbers_of(machine.ranks)
+    words = line(" ", Span(host, "accent"), Span(f" {frame.glyphs.dot} {ranks}", "dim"))
+    return Entry(f"{machine.host}/", plain(words).strip(), same(words))
+
+
+def _note(devices: DevicesSampled, glyphs: Glyphs, host: str = "") -> Entry:
     note = safe_text(devices.gpu_note)
     if devices.gpus:
         words = line(Span(f" {glyphs.warning} {note}", "warning"))
     else:
         words = line(" CPU only", Span(f" {glyphs.dot} {note}" if note else "", "dim"))
-    return Entry("gpu note", plain(words).strip(), lambda _: words)
+    text = plain(words).strip()
+    return Entry(f"{host}/gpu note", f"{host}, {text}", same(words)) if host else Entry("gpu note", text, same(words))
 
 
 def _machine(devices: DevicesSampled, glyphs: Glyphs) -> dict[str, tuple[Line, ...]]:

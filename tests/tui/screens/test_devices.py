@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
@@ -198,6 +199,61 @@ async def test_before_the_first_sample_and_with_a_silent_driver() -> None:
         assert "n/a" in text
         assert "! only 1.0G free" in text
         assert "91C" in text
+
+
+HOSTS = "gpu06", "gpu06", "gpu07", "gpu07"
+
+
+@pytest.mark.parametrize("size", ["80x24", "120x40"])
+async def test_devices_of_several_machines_stand_below_their_names(size: str) -> None:
+    async with Driven(scenes.ranks(*HOSTS, gpus=2).view(), SIZES[size], opened="devices") as screen:
+        text = await screen.text()
+        check(f"devices-of-ranks-{size}", text)
+        assert text.index("gpu06 · ranks 0-1") < text.index("gpu07 · ranks 2-3")
+
+
+async def test_device_of_another_machine_is_found_by_its_host_and_shown_alone() -> None:
+    async with Driven(scenes.ranks(*HOSTS, gpus=2).view(), (120, 40), opened="devices") as screen:
+        text = await screen.press("slash", *"gpu07, gpu 1", "enter")
+        assert "ranks" not in text
+        assert text.count("NVIDIA H200") == 1
+        await screen.press("y")
+        assert screen.clipboard.startswith("gpu07, gpu 1 NVIDIA H200")
+        assert "no process" in await screen.press("enter")
+
+
+async def test_machine_without_gpu_among_several_says_why() -> None:
+    async with Driven(scenes.ranks("a", "b").view(), (120, 40), opened="devices") as screen:
+        text = await screen.text()
+        assert text.count("CPU only · no NVIDIA driver") == 2
+        assert "of 32 CPUs" in text
+
+
+@pytest.mark.parametrize(("size", "least"), [((120, 40), "ram 60G/256G"), ((200, 60), "disk 700G free")])
+async def test_overview_has_a_line_for_each_machine(size: tuple[int, int], least: str) -> None:
+    async with Driven(scenes.ranks(*HOSTS, gpus=2).view(), size) as screen:
+        rows = (await screen.text()).splitlines()
+        assert any("Devices · 2 machines" in row for row in rows)
+        (other,) = [row for row in rows if re.search(r"gpu07 +gpu .* 62G/278G +cpu", row)]
+        assert least in other
+
+
+async def test_overview_counts_machines_that_have_no_line() -> None:
+    hosts = [f"node{number}" for number in range(12)]
+    async with Driven(scenes.ranks(*hosts, seconds=4).view(), (120, 40)) as screen:
+        text = await screen.text()
+        assert "node2 " in text
+        assert "node3 " not in text
+        assert "and 9 more; g shows each" in text
+    async with Driven(scenes.ranks(*hosts, seconds=4).view(), (80, 24)) as screen:
+        assert "11 more machines" in await screen.text()
+
+
+async def test_64_machines_are_all_reached() -> None:
+    hosts = [f"node{number}" for number in range(64)]
+    async with Driven(scenes.ranks(*hosts, gpus=1, seconds=4).view(), (80, 24), opened="devices") as screen:
+        assert "node63 · rank 63" in await screen.press("end", "pageup")
+        assert "node0 · rank 0" in await screen.press("home")
 
 
 @pytest.mark.parametrize("size", [(20, 5), (40, 12), (60, 15)])
