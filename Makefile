@@ -81,13 +81,15 @@ faults: $(VENV)/.ready-dev
 gpu: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.gpu --device $(DEVICE) $(ARGS)
 
-# Of the demo, and of runs of two behaviors, of three reward signals and of groups that are recorded here and now.
+# Of the demo, and of runs that are recorded here and now: of two behaviors, three reward signals, groups and two ranks.
 screenshots: $(VENV)/.ready-dev
 	$(BIN)/rl-tui screenshots/two_behaviors.yaml --no-ui --run-id two-behaviors --force --seed 0
 	$(BIN)/rl-tui screenshots/three_streams.yaml --no-ui --run-id three-streams --force --seed 1
 	$(BIN)/rl-tui poca/Rescue --no-ui --run-id rescue --force --seed 1
+	$(BIN)/rl-tui ppo/CartPole --ranks 2 --no-ui --run-id ranks --force --seed 1
 	$(BIN)/python -m screenshots.make_screenshots overview=results/two-behaviors/events.jsonl \
-	    groups=results/rescue/events.jsonl streams=results/three-streams/events.jsonl --until 0.85 $(ARGS)
+	    groups=results/rescue/events.jsonl ranks=results/ranks/events.jsonl \
+	    streams=results/three-streams/events.jsonl --until 0.85 $(ARGS)
 	$(BIN)/python -m screenshots.make_game_screenshots
 
 clean:

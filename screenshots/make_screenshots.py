@@ -64,6 +64,7 @@ PAGES: dict[str, tuple[str, ...]] = {  # of the demo: name of the picture, keys 
     "leave": ("q",),
 }
 AT_EVERY_SIZE = ("grid", "league", "runs", "comparison")
+LISTS = {"ranks": "ampersand"}  # recordings of which a list is shown instead of the overview, and the key to it
 THEMES = ("rl-light", "high-contrast")
 NOW = 1_795_000_000.0  # when the demo is shown: the same pictures every time
 RESIZED_SECONDS = 1.0  # within which a frame of the new size has come
@@ -277,7 +278,11 @@ async def paint_watched(folder: Path, name: str, watched: Watched) -> None:
 
 
 async def paint_recording(name: str, events: Path, until: float, folder: Path) -> None:
-    """The overview of a recorded run at every size, its second behavior selected where it has one."""
+    """The overview of a recorded run at every size, its second behavior selected where it has one; or a list."""
+    if name in LISTS:
+        view = replay(events, until)
+        await picture(folder / f"{name}-{name_of(USUAL)}.png", NoRun(view), USUAL, (LISTS[name],))
+        return
     for size in SIZES:
         view = replay(events, until)
         keys = ("2",) if len(view.behaviors) > 1 else ()
