@@ -101,6 +101,7 @@ class Matchmaking:
             player.league.play(move.opponents, self._learning, player.newest)
             self._assign(running, player)
         self._publish()
+        self.report()
 
     def begin(self, running: Collection) -> None:
         """Play in this collection, whose agents begin new episodes."""
@@ -116,7 +117,7 @@ class Matchmaking:
         if player is None:
             return
         self._notice_teams(player, block)
-        if block.policy_version >= player.behavior.learner.weights.first_version:
+        if self._decides and block.policy_version >= player.behavior.learner.weights.first_version:
             for game in block.games:
                 self._rate(player, game)
         self._publish()
