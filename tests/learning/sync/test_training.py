@@ -40,6 +40,10 @@ CASES = {
     ),
     "ppo with demonstrations": Case("ppo", HYBRID, (4, 2), clones=True),
     "ppo with memory, demonstrations for some ranks": Case("ppo", CONTINUOUS, (3, 2, 1), network=MEMORY, clones=True),
+    "poca": Case("poca", HYBRID, (3, 2), 12),
+    "mappo, groups for few mini-batches on one rank": Case(
+        "mappo", HYBRID, (4, 1, 1), 6, hyperparameters={"batch_size": 8, "num_epoch": 1}
+    ),
     "sac with demonstrations": Case("sac", HYBRID, (2, 1), 4, hyperparameters={"steps_per_update": 10}, clones=True),
     "sac": Case("sac", CONTINUOUS, (4, 2), 4, 40, hyperparameters={"buffer_init_steps": 90}),
     "sac with priorities": Case(
@@ -47,7 +51,7 @@ CASES = {
     ),
     "sac with memory": Case("sac", CONTINUOUS, (2, 1), 4, 10, network=MEMORY, hyperparameters={"steps_per_update": 10}),
 }
-QUICK = ("ppo", "ppo with demonstrations", "ppo with a custom loss", "sac")
+QUICK = ("ppo", "poca", "ppo with demonstrations", "ppo with a custom loss", "sac")
 
 
 @pytest.mark.parametrize(

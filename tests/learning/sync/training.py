@@ -21,10 +21,11 @@ from rl_tui.engine.experience import join_by_agent
 from rl_tui.engine.learning.demonstrations import Demonstrations
 from rl_tui.engine.learning.loss_inputs import LossInputs
 from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.on_policy import group_trainer
 from rl_tui.engine.learning.on_policy import trainer as on_policy_trainer
 from rl_tui.engine.learning.on_policy.actor_critic import TorchActorCritic
+from rl_tui.engine.learning.on_policy.group_networks import GroupActorCritic
 from rl_tui.engine.learning.on_policy.minibatches import Part, split_rows
-from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
 from rl_tui.engine.learning.sac import trainer as sac_module
 from rl_tui.engine.learning.sac.networks import SoftNetworks
@@ -34,6 +35,8 @@ from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Int64, ObservationSpec, State, Trajectories
 from tests.learning.demonstrations import random_demonstrations
+from tests.learning.poca.group_episodes import SPEC as GROUPS_SPEC
+from tests.learning.poca.group_episodes import Groups
 from tests.learning.rollouts import Simulation
 from tests.learning.sync.signals import SharedSettings
 
@@ -69,7 +72,14 @@ class Case:
     @property
     def spec(self) -> BehaviorSpec:
         """Of the behavior that is trained."""
-        return BehaviorSpec("Walker", VECTORS, self.actions)
+        return (
+            replace(GROUPS_SPEC, name="Walker") if self.is_of_groups else BehaviorSpec("Walker", VECTORS, self.actions)
+        )
+
+    @property
+    def is_of_groups(self) -> bool:
+        """Whether agents act in groups, of which `agents` is the number."""
+        return self.trainer in ("poca", "mappo")
 
     @property
     def settings(self) -> BehaviorConfig:
@@ -80,7 +90,7 @@ class Case:
             registry.BUILT_IN["reward_signals"]["shared"] = f"{SharedSettings.__module__}:SharedSettings"  # type: ignore[index]  # a dict
             layers = {"hidden_units": 8, "num_layers": 1, "normalize": True}
             signals["shared"] = {"strength": 0.5, "network_settings": layers}
-        own |= {"num_epoch": 2} if self.trainer == "ppo" else {"steps_per_update": 30, "buffer_size": 400}
+        own |= {"steps_per_update": 30, "buffer_size": 400} if self.trainer == "sac" else {"num_epoch": 2}
         return BehaviorConfig.model_validate(
             {
                 "trainer_type": self.trainer,
@@ -96,6 +106,11 @@ class Case:
 
     def blocks(self, rank: int) -> Iterator[list[Trajectories]]:
         """For every update, what a rank collects. The policy stays as it is: what is learned changes no experience."""
+        if self.is_of_groups:
+            for update in range(self.updates):
+                block = Groups(100 * update + rank, self.agents[rank], self.spec).experience(self.steps)
+                yield [numbered(block, rank)]
+            return
         policy = make_trainer(self.spec, self.settings, SEED, CPU).make_policy(rank)
         simulation = Simulation(policy, self.spec, self.agents[rank], min(self.steps, HORIZON), seed=rank)
         for update in range(self.updates):
@@ -121,8 +136,10 @@ def _run(simulation: Simulation, steps: int) -> Trajectories:
 
 
 def numbered(block: Trajectories, rank: int) -> Trajectories:
-    """No two ranks have an agent in common."""
-    return replace(block, agent_ids=block.agent_ids + 1000 * rank, departed=block.departed + 1000 * rank)
+    """No two ranks have an agent or a group in common."""
+    first = 1000 * rank
+    groups = None if block.group_ids is None else block.group_ids + first
+    return replace(block, agent_ids=block.agent_ids + first, departed=block.departed + first, group_ids=groups)
 
 
 @dataclass(frozen=True)
@@ -186,6 +203,8 @@ def in_double(case: Case) -> Iterator[None]:
         make = (lambda networks, *_: TorchActorCritic(networks, CPU)) if case.is_in_torch else make_actor_critic
         in_double = lambda networks, *rest: make(networks.double(), *rest)  # noqa: E731
         leaving.enter_context(patch.object(on_policy_trainer, "make_actor_critic", in_double))
+        of_groups = lambda module, device: GroupActorCritic(module.double(), device)  # noqa: E731
+        leaving.enter_context(patch.object(group_trainer, "GroupActorCritic", of_groups))
         leaving.enter_context(patch.object(sac_module, "soft_networks", soft_in_double))
         yield
 
@@ -200,13 +219,13 @@ def train_alone(case: Case) -> Trained:
         sac.use_demonstrations(demonstrations(case))
         return trained(sac, case, map(sac.noted, by_rank))
     with in_double(case):
-        ppo = PPOTrainer(case.spec, case.settings, SEED, CPU)
+        on_policy: Any = make_trainer(case.spec, case.settings, SEED, CPU)
     if case.has_custom_loss:
-        ppo.on_loss(penalty)
-    ppo.use_demonstrations(demonstrations(case))
+        on_policy.on_loss(penalty)
+    on_policy.use_demonstrations(demonstrations(case))
     splitter = SplitAsRanks(size)
     with patch.object(on_policy_trainer, "split_rows", splitter):
-        return trained(ppo, case, map(splitter.noted, by_rank))
+        return trained(on_policy, case, map(splitter.noted, by_rank))
 
 
 def generator(rank: int) -> np.random.Generator:
