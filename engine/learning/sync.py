@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
 
@@ -138,7 +139,70 @@ _WAITS_FOR = {
     _Kind.END: "the end of the update",
 }
 _HEADER = 3  # status, kind, K
-_ROOM = 16  # numbers of a message; more follow in another one
+ROOM = 16  # numbers of a message; more follow in another one
+
+
+Weigh: TypeAlias = Callable[[Float64], Float64]
+
+
+class Transport(Protocol):
+    """How what ranks have to say reaches the others. Used by one thread. Both methods raise RuntimeError once a rank is
+    lost.
+
+    waited: seconds in them.
+    """
+
+    waited: float
+
+    def gather(self, values: Float64) -> Float64:
+        """f64[R, K]: the f64[K] of all ranks."""
+
+    def reduce(self, message: Float64, flat: Tensor, weigh: Weigh) -> None:
+        """Replace a vector by the weighted sum of those of all ranks. message: as of `gather`, of at most ROOM numbers;
+        weigh: makes the weights f64[R] of all, or raises, and then nothing is replaced."""
+
+
+class Gloo:
+    """Implements Transport by torch.distributed. All ranks make theirs in the same order: each has connections of its
+    own."""
+
+    def __init__(self, deadline: float, clock: Callable[[], float], *, over_nccl: bool) -> None:
+        """See ProcessGroup."""
+        from torch import distributed
+
+        self.waited = 0.0
+        self._distributed, self._clock = distributed, clock
+        self._group = self._of_gpus = distributed.new_group(timeout=timedelta(seconds=deadline), backend="gloo")
+        if over_nccl:
+            os.environ.setdefault("TORCH_NCCL_BLOCKING_WAIT", "1")  # else a lost rank would end this process
+            self._of_gpus = distributed.new_group(timeout=timedelta(seconds=deadline), backend="nccl")
+        self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
+
+    def gather(self, values: Float64) -> Float64:
+        """See Transport."""
+        received = torch.empty(self.size, len(values), dtype=torch.float64)
+        with self._counting():
+            self._distributed.all_gather(list(received.unbind()), torch.from_numpy(values), group=self._group)
+        gathered: Float64 = received.numpy()
+        return gathered
+
+    def reduce(self, message: Float64, flat: Tensor, weigh: Weigh) -> None:
+        """See Transport."""
+        weight = weigh(self.gather(message))[self.rank]
+        if weight:
+            flat *= weight
+        else:
+            flat.zero_()
+        with self._counting():
+            self._distributed.all_reduce(flat, group=self._of_gpus if flat.is_cuda else self._group)
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        start = self._clock()
+        try:
+            yield
+        finally:
+            self.waited += self._clock() - start
 
 
 class ProcessGroup:
@@ -153,23 +217,20 @@ class ProcessGroup:
         seconds, for `waited`. over_nccl: gradients on GPUs, of which each rank has its own; everything else is over
         gloo. (Not run on GPUs yet.)
 
-        All ranks make their groups in the same order: each has connections of its own, with this deadline.
+        All ranks make their groups in the same order.
         """
-        from torch import distributed
-
-        self._distributed = distributed
-        self._group = distributed.new_group(timeout=timedelta(seconds=deadline), backend="gloo")
-        self._of_gpus = self._group
-        if over_nccl:
-            os.environ.setdefault("TORCH_NCCL_BLOCKING_WAIT", "1")  # else a lost rank would end this process
-            self._of_gpus = distributed.new_group(timeout=timedelta(seconds=deadline), backend="nccl")
-        self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
+        gloo = Gloo(deadline, clock, over_nccl=over_nccl)
+        self.rank, self.size = gloo.rank, gloo.size
+        self.transport: Transport = gloo
         self._deadline = deadline
         self._kept = "nothing was exchanged"
-        self._clock = clock
-        self.waited = 0.0  # seconds, in exchanges
         self._lost = ""  # why no exchange is possible any more
         self._caused_by_another: RlTuiError | None = None  # what this rank raised last because of another rank
+
+    @property
+    def waited(self) -> float:
+        """Seconds in exchanges."""
+        return self.transport.waited
 
     def __deepcopy__(self, memo: object) -> Sync:
         """A copy, as `Trainer.loss` makes of reward signals, computes alone."""
@@ -212,16 +273,18 @@ class ProcessGroup:
         """See Sync."""
         tensors = [torch.as_tensor(gradient) for gradient in gradients]  # the same memory
         flat = tensors[0] if len(tensors) == 1 else torch.cat(tensors)
-        counts = self._exchange(_Kind.GRADIENTS, np.array([rows, len(flat)], np.float64))
-        if rows:
-            flat *= rows / counts[:, 0].sum()
-        else:
-            flat.zero_()
+        message = self._message(_Kind.GRADIENTS, np.array([rows, len(flat)], np.float64), _Status.WELL)
         with self._waiting(_Kind.GRADIENTS):
-            self._distributed.all_reduce(flat, group=self._of_gpus if flat.is_cuda else self._group)
+            self.transport.reduce(message, flat, self._shares)
         if flat is not tensors[0]:
             for tensor, averaged in zip(tensors, torch.split(flat, list(map(len, tensors))), strict=True):
                 tensor.copy_(averaged)
+
+    def _shares(self, messages: Float64) -> Float64:
+        """f64[R]: of each rank's rows. Raises as `_exchange`."""
+        self._require_same(messages)
+        rows: Float64 = messages[:, _HEADER]
+        return rows / max(1.0, float(rows.sum()))
 
     def means(self, terms: Sequence[Sequence[Array]], rows: Sequence[int]) -> Sequence[Sequence[Array]]:
         """See Sync."""
@@ -247,27 +310,30 @@ class ProcessGroup:
     def _exchange(self, kind: _Kind, values: Float64) -> Float64:
         """f64[R, K]: the f64[K] of all ranks. Raises SyncError, or NonFiniteError for what another rank found."""
         messages = self._exchange_message(kind, values, _Status.WELL)
+        self._require_same(messages)
+        if len(values) <= ROOM - _HEADER:
+            return messages[:, _HEADER : _HEADER + len(values)]
+        with self._waiting(kind):
+            return self.transport.gather(values)
+
+    def _exchange_message(self, kind: _Kind, values: Float64, status: _Status) -> Float64:
+        with self._waiting(kind):
+            return self.transport.gather(self._message(kind, values, status))
+
+    @staticmethod
+    def _message(kind: _Kind, values: Float64, status: _Status) -> Float64:
+        message = np.zeros(ROOM)
+        message[:_HEADER] = status, kind, len(values)
+        if len(values) <= ROOM - _HEADER:
+            message[_HEADER : _HEADER + len(values)] = values
+        return message
+
+    def _require_same(self, messages: Float64) -> None:
+        """All ranks are well, and make the same call."""
         self._require_well(messages)
         if (messages[:, 1:_HEADER] != messages[0, 1:_HEADER]).any():
             calls = [f"rank {rank}: {_Kind(int(row[1])).name}[{int(row[2])}]" for rank, row in enumerate(messages)]
             raise self._loses(f"the ranks are out of step ({', '.join(calls)})")
-        if len(values) <= _ROOM - _HEADER:
-            return messages[:, _HEADER : _HEADER + len(values)]
-        return self._all_gather(kind, values)
-
-    def _exchange_message(self, kind: _Kind, values: Float64, status: _Status) -> Float64:
-        message = np.zeros(_ROOM)
-        message[:_HEADER] = status, kind, len(values)
-        if len(values) <= _ROOM - _HEADER:
-            message[_HEADER : _HEADER + len(values)] = values
-        return self._all_gather(kind, message)
-
-    def _all_gather(self, kind: _Kind, values: Float64) -> Float64:
-        received = torch.empty(self.size, len(values), dtype=torch.float64)
-        with self._waiting(kind):
-            self._distributed.all_gather(list(received.unbind()), torch.from_numpy(values), group=self._group)
-        gathered: Float64 = received.numpy()
-        return gathered
 
     def _require_well(self, messages: Float64) -> None:
         """Raise if another rank has ended the update."""
@@ -288,11 +354,9 @@ class ProcessGroup:
         """An exchange that fails is a SyncError."""
         if self._lost:
             raise self._loses(self._lost)
-        start = self._clock()
         try:
             yield
-            self.waited += self._clock() - start
-        except RuntimeError as error:  # of gloo: a deadline, a closed connection
+        except RuntimeError as error:  # of a transport: a deadline, a closed connection
             reason = re.sub(r"^\[\S*\] ", "", str(error)).partition(". This is")[0]
             text = f"another rank has left, or did not send {_WAITS_FOR[kind]} within {self._deadline:g} s ({reason})"
             raise self._loses(text) from error

@@ -83,6 +83,7 @@ class Way:
     num_workers: int
     is_threaded: bool = False
     act_in: str = "auto"
+    num_ranks: int = 1
 
 
 HERE, HERE_THREADED = Way("one process", 0), Way("one process, threaded", 0, True)
@@ -118,7 +119,7 @@ def measure(workload: Workload, environment: Mapping[str, object], way: Way, see
         document = yaml.safe_load(configuration(workload, seed, folder / "results", is_threaded=way.is_threaded))
         document["env_settings"] |= {"num_workers": way.num_workers, "act_in": way.act_in, **environment}
         (folder / "bench.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
-        words = ("-m", "rl_tui", str(folder / "bench.yaml"), "--no-ui")
+        words = ("-m", "rl_tui", str(folder / "bench.yaml"), "--no-ui", "--ranks", str(way.num_ranks))
         run_python(*words, folder=folder, variables=WITH_THESE_TESTS)
         events = read_events(folder)
     return Measured(throughput(events), _last_return(events, workload.total_steps))
@@ -161,17 +162,17 @@ def main(words: Sequence[str] | None = None) -> None:
                 found[SB3].append(beside(workload, seed))
             for way in ways:
                 found[way.name].append(measure(workload, environment, way, seed))
-        rows = [(each, *_cells(own, found[names[0]])) for each, own in found.items()]
+        rows = [row_of(each, own, found[names[0]]) for each, own in found.items()]
         print(f"\n{part}: {workload.total_steps:,} steps, rounds: {chosen.rounds}", flush=True)
         print(table(("", "steps/s", f"x {names[0]}", "min .. max", "last returns"), rows), flush=True)
 
 
-def _cells(own: Sequence[Measured], first: Sequence[Measured]) -> tuple[str, str, str, str]:
-    """The median speed, and that of its ratios to the first way; their bounds; the return of each round."""
+def row_of(name: str, own: Sequence[Measured], first: Sequence[Measured]) -> tuple[str, ...]:
+    """Its name, the median speed, and that of its ratios to the first way; their bounds; the return of each round."""
     ratios = [one.steps_per_second / base.steps_per_second for one, base in zip(own, first, strict=True)]
     returns = " ".join("-" if math.isnan(one.last_return) else f"{one.last_return:.0f}" for one in own)
     speed = median(one.steps_per_second for one in own)
-    return f"{speed:,.0f}", f"{median(ratios):.2f}", f"{min(ratios):.2f} .. {max(ratios):.2f}", returns
+    return name, f"{speed:,.0f}", f"{median(ratios):.2f}", f"{min(ratios):.2f} .. {max(ratios):.2f}", returns
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -69,6 +71,13 @@ class Link:
     def note_heard(self) -> None:
         """It is known by other means that the other rank is well."""
         self.heard_at = self._clock()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the other end is closed, also where there is more to read. Any thread."""
+        poll = select.poll()
+        poll.register(self.connection, select.POLLRDHUP if sys.platform == "linux" else 0)
+        return bool(poll.poll(0))
 
     def close(self) -> None:
         """The other rank will find it closed."""

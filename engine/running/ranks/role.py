@@ -14,6 +14,7 @@ from rl_tui.engine.errors import RlTuiError, SyncError
 from rl_tui.engine.learning.sync import ONE_RANK, ProcessGroup, Sync
 from rl_tui.engine.running.ranks.link import Link
 from rl_tui.engine.running.ranks.messages import Failure, Found
+from rl_tui.engine.running.ranks.shared_memory import shared_memory
 from rl_tui.engine.running.ranks.supported import part_of
 from rl_tui.engine.specs import BehaviorSpec
 
@@ -57,8 +58,18 @@ class Role:
         """What the trainer of one more behavior agrees on with others. Every rank makes them in the same order."""
         if not self.has_others:
             return ONE_RANK
-        self.syncs.append(ProcessGroup(self.deadline, self.clock, over_nccl=self.has_own_gpus))
-        return self.syncs[-1]
+        group = ProcessGroup(self.deadline, self.clock, over_nccl=self.has_own_gpus)
+        if len(set(self.hosts)) == 1 and not self.has_own_gpus:
+            group.transport = shared_memory(group, self.deadline, self._find_lost) or group.transport
+        self.syncs.append(group)
+        return group
+
+    def _find_lost(self) -> str:
+        """Why another rank is lost, as its connection says; "" where none is. Any thread."""
+        for link in self.links:
+            if link.is_closed:
+                return f"{link.name} has ended"
+        return ""
 
     def share(self, kind: type[M], make: Callable[[], M]) -> M:
         """What rank 0 makes, on every rank. Raises SyncError."""

@@ -21,3 +21,13 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ranks]:
     """Three ranks."""
     with start_ranks(3, tmp_path_factory.mktemp("three")) as ranks:
         yield ranks
+
+
+@pytest.fixture(params=[False, True], ids=["gloo", "shared memory"])
+def transport(request: pytest.FixtureRequest, two: Ranks, three: Ranks) -> Iterator[None]:
+    """Ranks exchange what they have over gloo, or in memory that they share."""
+    for ranks in (two, three):
+        ranks.in_memory = request.param
+    yield
+    for ranks in (two, three):
+        ranks.in_memory = False

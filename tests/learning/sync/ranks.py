@@ -17,6 +17,7 @@ import torch
 from torch import distributed
 
 from rl_tui.engine.learning.sync import ProcessGroup
+from rl_tui.engine.running.ranks.shared_memory import shared_memory
 from tests.deadline import DEADLINE_SECONDS
 from tests.warm_start import ROOT, WarmProcess
 
@@ -30,11 +31,12 @@ class Ranks:
 
     def __init__(self, connections: Sequence[Connection]):
         self._connections = connections
+        self.in_memory = False  # that they share, or over gloo
 
     def run(self, work: Callable[..., Any], *arguments: Any, deadline: float = DEADLINE_SECONDS / 2) -> list[Any]:
         """`work(group, *arguments)` on every rank, with a new ProcessGroup: what each returned or raised."""
         for connection in self._connections:
-            connection.send((work, deadline, arguments))
+            connection.send((work, deadline, self.in_memory, arguments))
         return [self._receive(rank, connection) for rank, connection in enumerate(self._connections)]
 
     def _receive(self, rank: int, connection: Connection) -> Any:
@@ -83,10 +85,13 @@ def serve(rank: str, size: str, store: str, descriptor: str) -> None:
     distributed.init_process_group("gloo", init_method=f"file://{store}", rank=int(rank), world_size=int(size))
     connection = Connection(int(descriptor))
     while True:
-        work, deadline, arguments = connection.recv()
+        work, deadline, in_memory, arguments = connection.recv()
         faulthandler.dump_traceback_later(0.8 * DEADLINE_SECONDS)
         try:
-            result = work(ProcessGroup(deadline), *arguments)
+            group = ProcessGroup(deadline)
+            if in_memory:
+                group.transport = shared_memory(group, deadline, lambda: "") or group.transport
+            result = work(group, *arguments)
         except Exception as error:  # noqa: BLE001  # it is the result
             error.add_note(traceback.format_exc())
             result = error

@@ -17,6 +17,8 @@ from tests.learning.sync import calls
 from tests.learning.sync.ranks import Ranks
 from tests.learning.sync.training import CONTINUOUS, CPU, Case
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 ROWS = np.concatenate([calls.rows_of(rank) for rank in range(3)])
 
 

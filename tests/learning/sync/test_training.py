@@ -20,6 +20,8 @@ from tests.learning.sync.training import (
     train_alone,
 )
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 MINIBATCH = {"normalize_advantage": "minibatch", "max_grad_norm": 0.5}
 OF_ONE_RANK = ("Losses/Distillation Loss", "Policy/Extrinsic Reward", "Policy/Shared Reward", "Policy/Replay Steps")
 CASES = {

@@ -15,7 +15,7 @@ import numpy as np
 from torch import distributed
 
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.learning.sync import ProcessGroup, Sync
+from rl_tui.engine.learning.sync import Gloo, Sync
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.ranks.joining import role_of
 from rl_tui.engine.running.ranks.leader import BEAT_SECONDS
@@ -24,6 +24,7 @@ from rl_tui.engine.running.ranks.meeting import hello_of, listen, meet
 from rl_tui.engine.running.ranks.messages import ControlWord, Failure
 from rl_tui.engine.running.ranks.ranked_learning import RankedLearning
 from rl_tui.engine.running.ranks.role import Role
+from rl_tui.engine.running.ranks.shared_memory import SharedMemory
 from rl_tui.engine.running.ranks.world import World, new_key
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.session.bus import EventBus
@@ -194,7 +195,7 @@ def skip(clock: SharedClock, role: Role, seconds: float) -> None:
 def delayed(rank: int, longest: float) -> Iterator[None]:
     """Every message, exchange, block and update of this rank is late, by random times of its own."""
     random = np.random.default_rng(rank)
-    places = [(Link, "send"), (ProcessGroup, "_all_gather"), (Behavior, "add"), (Behavior, "advance")]
+    places = [(Link, "send"), (Gloo, "gather"), (SharedMemory, "_meet"), (Behavior, "add"), (Behavior, "advance")]
 
     def late(call: Callable[..., Any]) -> Callable[..., Any]:
         def after_a_while(*arguments: Any, **named: Any) -> Any:

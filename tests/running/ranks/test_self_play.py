@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from rl_tui.engine.session.messages import LeagueReported, RollBack, SaveCheckpoint, Stop
-from rl_tui.engine.storage.checkpoint_format import read
 from tests.learning.sync.ranks import Ranks
 from tests.running.ranks.rank_runs import Part, Script
 from tests.running.ranks.test_ranks import as_one, parts_of, trained
@@ -107,17 +106,3 @@ def test_groups_learn_on_several_ranks(trainer: str, tmp_path: Path, two: Ranks)
     run = [configuration(tmp_path, {"Pong": settings}, env["env"], env_settings=env)] * 2
     first = as_one(parts_of(two, run))
     assert first.exit_code == 0, first.reason
-
-
-def test_a_checkpoint_of_ranks_has_what_one_of_a_single_process_has(tmp_path: Path, two: Ranks) -> None:
-    settings = {"env_settings": {"num_envs": 2}}
-    as_one(parts_of(two, [duels(tmp_path, **settings)] * 2))
-    run_to_end(duels(tmp_path / "alone", **settings))
-    newest = [
-        max((folder / "results/run/Duelist/checkpoints").iterdir(), key=lambda path: path.stat().st_mtime)
-        for folder in (tmp_path, tmp_path / "alone")
-    ]
-    ours, alone = (read(path)[0] for path in newest)
-    assert {name.partition("snapshot_")[0] for name in ours.tensors} == {
-        name.partition("snapshot_")[0] for name in alone.tensors
-    }

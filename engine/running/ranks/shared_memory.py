@@ -1,0 +1,176 @@
+"""Messages and gradients between ranks of one machine, in memory that they share.
+
+A mini-batch of a small network takes less time than gloo needs for one message, so ranks of one machine write what they
+have to say into memory, and read what the others have written.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rl_tui.engine.learning.sync import ROOM, Float64, Sync, Weigh
+from rl_tui.engine.running.machine.devices import usable_cpus
+from rl_tui.engine.sampling.pools.shared_memory import anonymous_file
+
+LINE = 64  # bytes: of a processor's cache, which two ranks should not both write to
+PAYLOAD = 1 << 20  # bytes of gradients that are exchanged at once
+MESSAGE = ROOM * 8
+SLOT = MESSAGE + PAYLOAD
+NUM_SLOTS = 2  # a rank that writes the next one may be read meanwhile; the others have then read the one before
+SPINS = 300  # looks at memory without a pause, where each rank has a core: about 30 us
+YIELDS = 200  # looks after each of which other threads and processes may run
+NAP_SECONDS = 5e-5  # between looks after that
+CHECK_SECONDS = 0.05  # between looks whether a rank is lost
+
+
+class SharedMemory:
+    """Implements Transport. Every rank makes the same calls in the same order, of which each has one number more.
+
+    waited: seconds for others.
+    """
+
+    def __init__(self, file: int, rank: int, size: int, deadline: float, check: Callable[[], str]) -> None:
+        """file: of `num_bytes(size)`. deadline: in seconds, beyond which a rank is not waited for. check: why one is
+        lost, "" where none is."""
+        self.waited = 0.0
+        self._rank, self._size, self._deadline, self._check = rank, size, deadline, check
+        self._memory = mmap.mmap(file, num_bytes(size))
+        self._numbers = memoryview(self._memory)[: (size + 1) * LINE].cast("q")  # of the newest call of each rank
+        self._given_up = size * LINE // 8  # behind them: whether a rank waits no more
+        self._others = [other * LINE // 8 for other in range(size) if other != rank]
+        self._number = 0
+        self._spins = SPINS if usable_cpus() >= size else 0
+        begin = [[(size + 1) * LINE + (slot * size + each) * SLOT for each in range(size)] for slot in range(NUM_SLOTS)]
+        self._messages = [
+            [np.ndarray((ROOM,), np.float64, self._memory, start) for start in starts] for starts in begin
+        ]
+        self._payloads = [
+            [np.ndarray((PAYLOAD,), np.uint8, self._memory, start + MESSAGE) for start in starts] for starts in begin
+        ]
+
+    def gather(self, values: Float64) -> Float64:
+        """See Transport."""
+        if len(values) <= ROOM:
+            return self._gather_message(values)
+        parts = []
+        for start in range(0, len(values), PAYLOAD // 8):
+            part = values[start : start + PAYLOAD // 8]
+            slot = self._next
+            self._payloads[slot][self._rank][: part.nbytes].view(np.float64)[:] = part
+            self._meet()
+            parts.append(np.stack([of[: part.nbytes].view(np.float64) for of in self._payloads[slot]]))
+        return np.concatenate(parts, axis=1)
+
+    def reduce(self, message: Float64, flat: Tensor, weigh: Weigh) -> None:
+        """See Transport."""
+        own = flat.detach().cpu().numpy()
+        per_part = PAYLOAD // own.itemsize
+        weights: Float64 | None = None
+        for start in range(0, max(1, len(own)), per_part):
+            part = own[start : start + per_part]
+            slot = self._next
+            if weights is None:
+                self._messages[slot][self._rank][: len(message)] = message
+            self._payloads[slot][self._rank][: part.nbytes].view(own.dtype)[:] = part
+            self._meet()
+            if weights is None:
+                weights = weigh(np.stack(self._messages[slot])[:, : len(message)])
+            part[:] = 0
+            for weight, of in zip(weights.tolist(), self._payloads[slot], strict=True):  # in one order on all ranks
+                if weight:  # what a rank without rows has may not be finite
+                    part += own.dtype.type(weight) * of[: part.nbytes].view(own.dtype)
+        if flat.device.type != "cpu":
+            flat.copy_(torch.from_numpy(own))
+
+    def forget_mark(self) -> None:
+        """Called by one rank before the first call, while the others wait."""
+        self._numbers[0] = 0
+
+    def _gather_message(self, values: Float64) -> Float64:
+        slot = self._next
+        self._messages[slot][self._rank][: len(values)] = values
+        self._meet()
+        return np.stack(self._messages[slot])[:, : len(values)]
+
+    @property
+    def _next(self) -> int:
+        """The slot that this rank may write."""
+        return (self._number + 1) % NUM_SLOTS
+
+    def _meet(self) -> None:
+        """Say that the slot is written, and wait until all have. Raises RuntimeError once a rank is lost."""
+        self._number += 1
+        number, numbers = self._number, self._numbers
+        numbers[self._rank * LINE // 8] = number
+        for other in self._others:
+            for _ in range(self._spins):
+                if numbers[other] >= number:
+                    break
+            else:
+                if numbers[other] < number:
+                    self._wait(other)
+
+    def _wait(self, other: int) -> None:
+        number, numbers, start = self._number, self._numbers, time.monotonic()
+        try:
+            for _ in range(YIELDS):
+                time.sleep(0)  # gives away the interpreter, and the core
+                if numbers[other] >= number:
+                    return
+            check_at = start + CHECK_SECONDS
+            while numbers[other] < number:
+                time.sleep(NAP_SECONDS)
+                if (now := time.monotonic()) > check_at:
+                    check_at = now + CHECK_SECONDS
+                    reason = self._check() or ("another one has given up" if numbers[self._given_up] else "")
+                    if reason or now - start > self._deadline:
+                        numbers[self._given_up] = 1
+                        raise RuntimeError(reason or f"nothing came within {self._deadline:g} s")
+        finally:
+            self.waited += time.monotonic() - start
+
+
+def num_bytes(size: int) -> int:
+    """Of the memory of so many ranks."""
+    return (size + 1) * LINE + NUM_SLOTS * size * SLOT
+
+
+def shared_memory(sync: Sync, deadline: float, check: Callable[[], str]) -> SharedMemory | None:
+    """Memory that the ranks of this machine share; None where they cannot. All of them call it. sync: by which they
+    find it."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return None  # on other processors, another rank may see that a message is written before it sees the message
+    size, mark = num_bytes(sync.size), int.from_bytes(os.urandom(6))
+    own = -1
+    if sync.rank == 0:
+        own = anonymous_file("rl-tui-ranks")
+        os.truncate(own, size)
+        os.pwrite(own, mark.to_bytes(8, "little"), 0)
+    pid, descriptor, mark = (int(each) for each in sync.gather(np.array([os.getpid(), own, mark], np.float64))[0])
+    file = own
+    with suppress(OSError):  # the other ranks are in a container of their own
+        if sync.rank:
+            file = os.open(f"/proc/{pid}/fd/{descriptor}", os.O_RDWR)
+            if os.pread(file, 8, 0) != mark.to_bytes(8, "little"):
+                os.close(file)
+                file = -1
+    found = None
+    if sync.all(file >= 0):
+        found = SharedMemory(file, sync.rank, sync.size, deadline, check)
+        sync.all(True)  # all have opened it
+        if sync.rank == 0:
+            found.forget_mark()
+        sync.all(True)
+    if file >= 0:
+        os.close(file)
+    return found
