@@ -86,6 +86,7 @@ class BehaviorBuilder:
         """index: of the behavior in the run, of which its seeds are made. is_late: the run trains already."""
         self._run, self._spec, self._place, self._index, self._is_late = run, spec, place, index, is_late
         self._config = settings_of(run.config, spec.name)
+        self._device = "cpu"
 
     def build(self) -> Behavior:
         """The behavior, as its folder and the configuration have it. Raises RlTuiError."""
@@ -130,6 +131,7 @@ class BehaviorBuilder:
         """On its device, with memory for its replay buffer, where it trains. Raises ConfigError."""
         run, name, config = self._run, self._spec.name, self._config
         devices = self._devices()
+        self._device = str(devices.updates)
         with _named(f"behaviors.{name}"):
             seed, sync = derived_seed(run.seed, self._index, 0), run.role.make_sync()
             trainer = make_trainer(self._spec, config, seed, devices.updates, sync)
@@ -305,10 +307,17 @@ class BehaviorBuilder:
             clock=place.control.running_seconds,
             hooks=run.hooks,
             lessons=run.lessons if run.lessons.has_any else None,
-            num_agents=place.pool.num_agents.get(self._spec.name, 1),
+            num_agents=self._num_agents,
             num_ranks=run.role.size,
+            device=self._device,
             league=league,
         )
+
+    @property
+    def _num_agents(self) -> int:
+        """That usually act at once, in the environments of all ranks."""
+        run = self._run
+        return self._place.pool.num_agents.get(self._spec.name, 1) * run.num_envs // run.config.env_settings.num_envs
 
     def _restore(self, files: Files | None, parts: CheckpointParts) -> tuple[int, bool]:
         """The step that it goes on from, and whether its replay buffer was restored."""
@@ -352,7 +361,7 @@ class BehaviorBuilder:
                 environment=self._place.source.env,
                 step=step,
                 max_steps=config.max_steps if run.is_training else 0,
-                num_agents=self._place.pool.num_agents.get(spec.name, 1),
+                num_agents=self._num_agents,
                 num_parameters=trainer.num_parameters,
                 threaded=self._is_threaded,
                 replay_steps=config.hyperparameters.replay_steps if keeps_steps else 0,

@@ -78,6 +78,7 @@ class Learner:
         evaluator: Evaluator | None = None,
     ):
         self.behavior, self.num_ranks, config = settings.behavior, settings.num_ranks, settings.config
+        self.device = settings.device
         self.step = step
         self.life = Life(step, config.max_steps if settings.is_training else None)
         self.halts_run = False

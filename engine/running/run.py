@@ -191,7 +191,7 @@ class Run:
         role, runtime = self._runtime.role, self._runtime
         if not role.has_others:
             return EnvironmentWorker(runner, self._bus, runtime.folder.output)
-        meter = RankMeter(role, self._bus, str(runtime.device), runtime.folder.results_dir)
+        meter = RankMeter(role, self._bus, runtime.folder.results_dir)
         ranked = RankedLearning(role, runner, runtime.lessons, self._request, self._bus, meter)
         runtime.saver.on_wait = ranked.beat
         return EnvironmentWorker(runner, self._bus, runtime.folder.output, ranked)

@@ -41,6 +41,7 @@ class LearnerSettings:
     lessons: Lessons | None = None  # of the whole run
     num_agents: int = 1  # that usually act at once
     num_ranks: int = 1  # that collect its steps
+    device: str = "cpu"  # on which it updates
     league: LiveLeague | None = None  # with self-play
 
 

@@ -19,10 +19,10 @@ class RankMeter:
     waited: seconds in which this rank had its part, and others did not.
     """
 
-    def __init__(self, role: Role, bus: EventBus, device: str, folder: Path) -> None:
-        """device: on which it learns. folder: on the disk that is measured, on another machine than rank 0's."""
+    def __init__(self, role: Role, bus: EventBus, folder: Path) -> None:
+        """folder: on the disk that is measured, on another machine than rank 0's."""
         self.waited = 0.0
-        self._role, self._device = role, device
+        self._role = role
         self._num_steps = 0
         self._before = role.clock(), 0, 0.0
         self._mail = None if role.leads else bus.subscribe(WARNINGS_KEPT)
@@ -33,15 +33,15 @@ class RankMeter:
         """Agents of this rank have made so many steps."""
         self._num_steps += num_steps
 
-    def report(self) -> Report:
-        """Since the last call, or the beginning."""
+    def report(self, device: str) -> Report:
+        """Since the last call, or the beginning. device: on which this rank learns."""
         role, at = self._role, self._role.clock()
         waited = self.waited + sum(sync.waited for sync in role.syncs)
         seconds = max(at - self._before[0], 1e-9)
         status = RankStatus(
             rank=role.rank,
             host=role.hosts[role.rank] if role.hosts else "",
-            device=self._device,
+            device=device,
             steps_per_second=(self._num_steps - self._before[1]) / seconds,
             waiting=min(1.0, (waited - self._before[2]) / seconds),
             devices=None if self._devices is None else self._devices.sample(),

@@ -126,7 +126,12 @@ class RankedLearning:
         """Hear what is new, and send it. Raises SyncError."""
         self._check_learned()
         self._agreement.exchange()
-        self._status.fire(self._clock(), lambda _: self._agreement.report(self._meter.report()))
+        self._status.fire(self._clock(), lambda _: self._agreement.report(self._meter.report(self._device)))
+
+    @property
+    def _device(self) -> str:
+        """Where its behaviors learn."""
+        return ", ".join(dict.fromkeys(learner.device for learner in self._learners().values())) or "none yet"
 
     def beat(self) -> None:
         """Called where this rank waits for a disk."""
