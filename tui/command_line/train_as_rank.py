@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rl_tui.engine.process.hangups import Hangups
 from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.launch import Launch
-from rl_tui.engine.running.ranks.local_ranks import LIFELINE
 from rl_tui.engine.running.ranks.messages import RANKS
 from rl_tui.engine.running.ranks.requested import RanksRequest, RequestedRanks
+from rl_tui.engine.running.ranks.world import LIFELINE
 from rl_tui.engine.sampling.pools.process_group import die_with
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LogEmitted, RunStarted

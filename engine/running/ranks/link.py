@@ -74,7 +74,9 @@ class Link:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the other end is closed, also where there is more to read. Any thread."""
+        """Whether an end is closed, also where there is more to read. Any thread."""
+        if self.connection.closed:
+            return True
         poll = select.poll()
         poll.register(self.connection, select.POLLRDHUP if sys.platform == "linux" else 0)
         return bool(poll.poll(0))

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from subprocess import DEVNULL, Popen
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.running.ranks.world import OWN_KEY, World
+from rl_tui.engine.running.ranks.world import KEY, LIFELINE, World
 
 LOOPBACK = "127.0.0.1"
-LIFELINE = "RL_TUI_RANKS_LIFELINE"  # the descriptor that closes when rank 0 ends
 ENDING_SECONDS = 10.0  # for ranks that end by themselves: rank 0 has said so, or has ended its connection
 
 
@@ -34,7 +33,7 @@ class LocalRanks:
         theirs, self._lifeline = os.pipe()
         world, common = self.world, dict(os.environ)
         common |= {"WORLD_SIZE": str(world.size), "LOCAL_WORLD_SIZE": str(world.size), LIFELINE: str(theirs)}
-        common |= {"MASTER_ADDR": world.address, "MASTER_PORT": str(world.port), OWN_KEY: world.key}
+        common |= {"MASTER_ADDR": world.address, "MASTER_PORT": str(world.port), KEY: world.key}
         try:
             for rank in range(1, world.size):
                 self._processes[rank] = Popen(  # this program

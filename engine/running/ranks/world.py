@@ -11,7 +11,8 @@ from typing import Final
 from rl_tui.engine.config.diagnostics import must_be
 from rl_tui.engine.errors import ConfigError
 
-OWN_KEY: Final = "RL_TUI_RANKS_KEY"  # set by `--ranks` and `--gpus` for the ranks that they start
+KEY: Final = "RL_TUI_RANKS_KEY"  # a secret of the ranks; set for those that are started here, and else by the user
+LIFELINE: Final = "RL_TUI_RANKS_LIFELINE"  # for those that are started here: a descriptor that closes when rank 0 ends
 AGENT_STORE: Final = "TORCHELASTIC_USE_AGENT_STORE"  # torchrun listens at MASTER_PORT itself
 KEY_BYTES = 32
 FIRST_PORT, NUM_PORTS = 20_000, 20_000  # of a Slurm job, below those that Linux gives to connections
@@ -20,7 +21,8 @@ FIRST_PORT, NUM_PORTS = 20_000, 20_000  # of a Slurm job, below those that Linux
 @dataclass(frozen=True, slots=True)
 class World:
     """A rank, from 0, of `size`. local_rank, local_size: among those of this machine. address, port: where rank 0 is
-    found. launcher: what started the ranks, for messages. key: a secret that they share, "" without any."""
+    found. launcher: what started the ranks, for messages. key: a secret that they share, "" without any.
+    is_started_here: rank 0 has started this process, to which its output and its signals belong."""
 
     rank: int
     size: int
@@ -30,11 +32,7 @@ class World:
     port: int
     launcher: str
     key: str = ""
-
-    @property
-    def is_started_here(self) -> bool:
-        """Whether rank 0 has started this process, to which its output and its signals belong."""
-        return bool(self.key)
+    is_started_here: bool = False
 
 
 def new_key() -> str:
@@ -65,7 +63,7 @@ def _of_torch(environment: Mapping[str, str]) -> World | None:
         )
     size = _number(environment, "WORLD_SIZE", low=1)
     rank = _number(environment, "RANK", high=size - 1)
-    key, has_agent = environment.get(OWN_KEY, ""), environment.get(AGENT_STORE) == "True"
+    is_started_here, has_agent = LIFELINE in environment, environment.get(AGENT_STORE) == "True"
     return World(
         rank=rank,
         size=size,
@@ -73,8 +71,9 @@ def _of_torch(environment: Mapping[str, str]) -> World | None:
         local_size=_number(environment, "LOCAL_WORLD_SIZE", default=1, low=1),
         address=environment["MASTER_ADDR"],
         port=_number(environment, "MASTER_PORT", high=65535),
-        launcher="rl-tui" if key else "torchrun" if has_agent else "the variables RANK and WORLD_SIZE",
-        key=key,
+        launcher="rl-tui" if is_started_here else "torchrun" if has_agent else "the variables RANK and WORLD_SIZE",
+        key=environment.get(KEY, ""),
+        is_started_here=is_started_here,
     )
 
 
@@ -94,6 +93,7 @@ def _of_slurm(environment: Mapping[str, str]) -> World:
         address=environment.get("MASTER_ADDR") or first_host(nodes),
         port=port,
         launcher="srun",
+        key=environment.get(KEY, ""),
     )
 
 
