@@ -307,5 +307,6 @@ class RankedLearning:
         self.runner.on_late, self._should_continue = None, lambda: False
         for learner in self._learners().values():
             learner.on_change = unnoticed  # a cycle would keep learners in memory after the end of a run
+        self.runner.share_leagues(None, lambda: False)
         self._meter.close()
         self._agreement.leave(failure)

@@ -76,8 +76,7 @@ class Matchmaking:
         """Be one of several ranks. announce: called with what is decided here, None where another rank decides.
         may_decide: whether this is the moment."""
         self._is_one_of_several, self._decides, self._may_decide = True, announce is not None, may_decide
-        if announce is not None:
-            self._announce = announce
+        self._announce = announce or (lambda _: None)
 
     def add_of_ranks(self, behavior: str, games: Sequence[Game], opponent_steps: int) -> None:
         """Rate games of other ranks, and count the steps of opponents of all."""
