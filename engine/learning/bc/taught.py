@@ -50,7 +50,8 @@ class TaughtExamples:
         labeled = self.labeled(block)
         with torch.no_grad():
             error = self._imitation.loss(steps_of(labeled)).error.item()
-        self.replay.add(labeled, np.empty((block.num_rows, 0), np.float32))
+        num_added = int(self._sync.sum(block.num_rows))
+        self.replay.add(labeled, np.empty((block.num_rows, 0), np.float32), num_added=num_added)
         self._num_new += block.num_rows
         return {HELD_OUT: [error], "Policy/Labels": [float(self.replay.num_steps)]}
 

@@ -57,7 +57,7 @@ class ReplayBuffer:
         """reevaluate: the rewards of steps when they are drawn, given those that were stored, both f32[B, S]."""
         self.layout = layout
         self._reevaluate = reevaluate
-        self.num_added = 0  # steps ever added, over all resumes
+        self.num_added = 0  # steps ever added, over all resumes, on all ranks
         self._columns: dict[str, NDArray[Any]] = {
             name: np.zeros((layout.num_rows, *shape), dtype) for name, (shape, dtype) in layout.columns.items()
         }
@@ -75,12 +75,19 @@ class ReplayBuffer:
         """Whether every row is in use; with short segments there are fewer than `capacity` steps then."""
         return self._ring.num_used == self._ring.num_rows
 
-    def add(self, block: Trajectories, rewards: Float32, value_memories: Float32 | None = None) -> None:
+    def add(
+        self,
+        block: Trajectories,
+        rewards: Float32,
+        value_memories: Float32 | None = None,
+        num_added: int | None = None,
+    ) -> None:
         """Add a block with its rewards f32[N, S] and, if the layout has them, the critic's memories f32[N, V].
 
-        Of a block larger than the buffer only the newest part is kept.
+        Of a block larger than the buffer only the newest part is kept. num_added: steps of all ranks, which add theirs
+        at the same time; None for those of the block.
         """
-        self.num_added += block.num_rows
+        self.num_added += block.num_rows if num_added is None else num_added
         place = self._ring.add(block.lengths, block.endings, self.num_added)
         values: dict[str, NDArray[Any] | None] = {
             **{f"observation.{index}": observed for index, observed in enumerate(block.observations)},

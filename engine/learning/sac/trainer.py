@@ -132,9 +132,9 @@ class SACTrainer(ActorTrainer[SACSettings]):
 
     def _include(self, block: Trajectories) -> Samples:
         rewards = self._evaluate(block)
-        missing = self._missing_steps
-        self._replay.add(block, rewards, self._critic_memories(block))
-        new = self._sync.sum(max(0, block.num_rows - missing))
+        counts = np.array([block.num_rows, max(0, block.num_rows - self._missing_steps)], np.float64)
+        num_added, new = self._sync.sum(counts).tolist()
+        self._replay.add(block, rewards, self._critic_memories(block), int(num_added))
         self._due_steps += new
         self._due_signal_steps += new if self._streams.learn else 0
         return {"Policy/Replay Steps": [float(self._replay.num_steps)], **self._streams.episodes(block, rewards)}
@@ -324,8 +324,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
     def state(self) -> State:
         """Networks, optimizers, normalizer, reward signals, generator; of the replay buffer only its count.
 
-        Of several ranks only the generator differs, and the count of their replay buffers: the state of rank 0 is the
-        one to save, and every rank loads it.
+        Of several ranks only the generator differs: the state of rank 0 is the one to save, and every rank loads it.
         """
         parts = {name: step.state() for name, step in self._steps.items()}
         parts["target"] = State(dict(self._parameters.target.arrays()))

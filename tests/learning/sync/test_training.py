@@ -67,6 +67,8 @@ def test_ranks_stay_equal_and_learn_what_one_process_would(name: str, request: p
         assert one.digests == found[0].digests
     assert len(set(found[0].digests)) == case.updates
     first, alone = found[0], train_alone(case)
+    added = {one.state.part("trainer").values.get("num_added") for one in found}
+    assert len(added) == 1, "a replay buffer counts the steps of all"
     expected = alone.state
     assert expected.tensors.keys() == first.state.tensors.keys()
     for tensor, array in first.state.tensors.items():
