@@ -47,6 +47,7 @@ from rl_tui.engine.running.imitated import opened_for
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.machine.memory import size_text
 from rl_tui.engine.running.ranks.messages import Restored
+from rl_tui.engine.running.ranks.replay_parts import shared_out
 from rl_tui.engine.running.run_setup import RunSetup, derived_seed
 from rl_tui.engine.running.saver import Files, SaveJob
 from rl_tui.engine.running.self_play.live_league import Leagues, LiveLeague, longest_game
@@ -326,11 +327,20 @@ class BehaviorBuilder:
             restored = run.role.receive(Restored)
             parts.restore(restored.state, restored.step)
             parts.policy = State()  # that of rank 0
-            return restored.step, False
+            return restored.step, self._share_replay(None, parts.trainer)
         step = self._restored_step(files, parts)
         if run.role.has_others:
             run.role.share(Restored, lambda: Restored(step, parts.state()))
-        return step, run.restorer.restore_replay(self._spec.name, files.folder, self._config, parts.trainer)
+        name, config, trainer = self._spec.name, self._config, parts.trainer
+        replay = run.restorer.restore_replay(name, files.folder, config, trainer, run.role.size)
+        return step, self._share_replay(replay, trainer) if run.role.has_others else replay is not None
+
+    def _share_replay(self, loaded: State | None, trainer: Trainer) -> bool:
+        """Every rank has its part of what rank 0 has loaded; whether that is something."""
+        part = shared_out(self._run.role, self._spec.name, loaded)
+        if part is not None:
+            trainer.load_replay(part)
+        return part is not None
 
     def _restored_step(self, files: Files, parts: CheckpointParts) -> int:
         """The step that it goes on from, with what its checkpoint keeps; 0 for a policy that only plays."""

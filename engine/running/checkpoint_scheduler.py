@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import PluginError
@@ -14,6 +15,13 @@ from rl_tui.engine.running.triggers import SaveDeadline, Trigger
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.specs import State
+
+GatherReplay: TypeAlias = Callable[[str, State], State | None]
+
+
+def own_alone(_: str, own: State) -> State:
+    """There is no other rank."""
+    return own
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,7 @@ class CheckpointScheduler:
     """Used in its learner's thread. Copies what the trainer has learned for the saver, when due or requested.
 
     triggers: for checkpoints and for exports; both fire `offer_due`. deadline: of the checkpoints by the clock.
+    gather_replay: from a copy of this rank's replay buffer, what is saved.
     """
 
     def __init__(self, settings: LearnerSettings, parts: CheckpointParts, saver: Saver, bus: EventBus):
@@ -40,6 +49,7 @@ class CheckpointScheduler:
         self._saver = saver
         self._bus = bus
         self.triggers = Trigger(config.checkpoint_interval), Trigger(config.export_interval or OFF)
+        self.gather_replay: GatherReplay = own_alone
         self.deadline = SaveDeadline(config.checkpoint_seconds, settings.clock)
 
     def offer_due(self, at: SaveContext) -> bool:
@@ -121,4 +131,5 @@ class CheckpointScheduler:
         """A copy, unless one is being written: there is never more than one."""
         if not self._config.hyperparameters.saves_replay or not self._saver.has_written_replay(self._behavior):
             return None
-        return self._trainer.replay()
+        own = self._trainer.replay()
+        return None if own is None else self.gather_replay(self._behavior, own)

@@ -25,7 +25,7 @@ from rl_tui.engine.learning.given_weights import GivenWeights
 from rl_tui.engine.learning.loss_inputs import CustomLoss
 from rl_tui.engine.learning.trainer import Metrics, Trainer, always
 from rl_tui.engine.running.checkpoint_parts import CheckpointParts
-from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
+from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, GatherReplay, SaveContext
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hooks import Hooks, Milestone
 from rl_tui.engine.running.learner_hooks import LearnerHooks
@@ -122,6 +122,10 @@ class Learner:
     def remove_hook(self, hook: object) -> None:
         """Call it no more, whatever it was added for. Raises ConfigError where it was not added."""
         self._hooks.remove(hook)
+
+    def gather_replay_by(self, gather: GatherReplay) -> None:
+        """On several ranks: every copy of the replay buffer that is to be saved goes through this."""
+        self._scheduler.gather_replay = gather
 
     def _restart(self, step: int) -> None:
         """Everything counts on from here."""

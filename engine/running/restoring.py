@@ -15,6 +15,7 @@ from rl_tui.engine.config.naming import name_of
 from rl_tui.engine.config.run import CheckpointSettings
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.export.policy_files import RAW, read_weights
+from rl_tui.engine.learning.replay.redistribution import require_divisible
 from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.checkpoint_parts import TRAINER, CheckpointParts
@@ -82,20 +83,26 @@ class Restorer:
             self._load(spec, config, state, checkpoint, trainer, partial(trainer.load, state.part(TRAINER)))
         return 0
 
-    def restore_replay(self, name: str, folder: BehaviorFolder, config: BehaviorConfig, trainer: Trainer) -> bool:
-        """Load the saved replay buffer, where the configuration asks for it; whether it was loaded.
+    def restore_replay(
+        self, name: str, folder: BehaviorFolder, config: BehaviorConfig, trainer: Trainer, num_ranks: int
+    ) -> State | None:
+        """Load the saved replay buffer, where the configuration asks for it; what was loaded, None for nothing.
 
-        Where there is none that fits, the trainer starts with an empty one, and a warning says so.
+        Where there is none that fits, the trainer starts with an empty one, and a warning says so. num_ranks: among
+        which it can be divided.
         """
         if not self._is_resumed or self._settings.inference or not config.hyperparameters.saves_replay:
-            return False
+            return None
         try:
-            trainer.load_replay(read_replay_buffer(folder.replay_buffer, name))
+            replay = read_replay_buffer(folder.replay_buffer, name)
+            if num_ranks > 1:
+                require_divisible(replay)
+            trainer.load_replay(replay)
         except CheckpointError as error:
             self._bus.log("warning", name, f"the replay buffer starts empty: {error}")
-            return False
+            return None
         self._bus.log("info", name, f"loaded {folder.replay_buffer}")
-        return True
+        return replay
 
     def require_origin(self, name: str, config: BehaviorConfig) -> None:
         """A behavior that will appear can be initialized as configured. Raises CheckpointError."""

@@ -9,7 +9,17 @@ from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.ranks.leader import BEAT_SECONDS, LOOK_SECONDS, NAMING_SECONDS
-from rl_tui.engine.running.ranks.messages import Change, ControlWord, Failure, LeagueMove, Report, RolledBack, Turn
+from rl_tui.engine.running.ranks.messages import (
+    Change,
+    ControlWord,
+    Failure,
+    LeagueMove,
+    Report,
+    RolledBack,
+    ShareReplay,
+    Turn,
+)
+from rl_tui.engine.running.ranks.replay_parts import messages_of
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.triggers import Trigger
@@ -51,8 +61,10 @@ class Follower:
         self._look.fire(self._role.clock(), lambda _: self._exchange())
 
     def _exchange(self) -> None:
-        if self._control.stop_mode is not None:
-            return
+        if self._control.stop_mode is None:
+            self._listen()
+
+    def _listen(self) -> None:
         self._say_alive()
         while self._turn is None and (word := self._link.receive()) is not None:
             assert isinstance(word, ControlWord)
@@ -109,16 +121,16 @@ class Follower:
                 self.report(Report(diverged=str(error)))
 
     def leave(self, failure: Failure | None) -> None:
-        """Rank 0 learns of a failure, or of a stop that it has not asked for; else this rank stays reachable until rank
-        0 leaves."""
-        with suppress(SyncError):  # rank 0 has left
+        """Rank 0 learns of a failure, or of a stop that it has not asked for; without a failure this rank stays
+        reachable until rank 0 leaves, which may still save."""
+        with suppress(RlTuiError):  # rank 0 has left
             if failure is not None:
                 self._link.send(Report(failure=failure))
             elif self._control.stop_mode is not None and not self._is_to_stop:
                 self._link.send(Report(is_stopped=True))
-            while failure is None and self._control.stop_mode is None:
+            while failure is None and self._control.stop_mode != "now":
                 self._turn = None
-                self._exchange()
+                self._listen()
                 self.wait(0.1)
         self._role.close()
 
@@ -149,6 +161,13 @@ class Follower:
                 self._learners()[change.behavior].roll_back_to(change.state, change.step, change.path)
             case LeagueMove():
                 self._on_move(change)
+            case ShareReplay():
+                self._send_replay(change.behavior)
             case _:
                 learner = self._learners()[str(change.behavior)]
                 learner.hyperparameters.set(change.name, change.value, learner.step)
+
+    def _send_replay(self, behavior: str) -> None:
+        learner = self._learners().get(behavior)
+        for message in messages_of(behavior, None if learner is None else learner.trainer.replay()):
+            self.report(Report(replay=message))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import connection
@@ -23,14 +23,16 @@ from rl_tui.engine.running.ranks.messages import (
     GoOn,
     Report,
     RolledBack,
+    ShareReplay,
     Turn,
 )
+from rl_tui.engine.running.ranks.replay_parts import ReplayParts
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import RanksReported, RankStatus, Stop
-from rl_tui.engine.specs import BehaviorSpec
+from rl_tui.engine.specs import BehaviorSpec, State
 
 BEAT_SECONDS = 2.0  # between two messages of a rank that has nothing to say
 LOOK_SECONDS = 0.005  # between two looks for messages: training should not wait for them
@@ -108,7 +110,9 @@ class Leader:
         self._met: deque[BehaviorSpec] = deque()
         self._lost: Failure | None = None
         self._diverged = ""
-        self._left: set[Link] = set()  # of ranks that were asked to end
+        self._stopping: set[Link] = set()  # of ranks that a signal has asked to end
+        self._left: set[Link] = set()  # of ranks that have ended after they were asked to
+        self._replay = ReplayParts("", ())  # the newest that were asked for
         self._sent = ControlWord(lessons=(lessons.state(), lessons.num_resets))
         self._lessons_version = lessons.version
         self._beat: Trigger[float] = Trigger(BEAT_SECONDS, by_clock=True)
@@ -137,14 +141,15 @@ class Leader:
     def beat(self) -> None:
         """Say that it is alive, where it waits for a disk. A rank that is lost meanwhile shows at the next exchange."""
         with suppress(SyncError):
-            if self._lost is None and not self._has_stopped:
+            if self._lost is None:
                 self._hear()
                 if self._beat.is_due(self._role.clock()):
                     self._send(self._sent)
 
     @property
     def _has_stopped(self) -> bool:
-        """Whether the others have the stop: they close their connections, and none is lost by that."""
+        """Whether the others have the stop. They stay reachable until this rank leaves; none that ends before is lost
+        by that."""
         return self._sent.stop is not None
 
     def announce(self, change: Change) -> None:
@@ -199,33 +204,71 @@ class Leader:
             elif self._lost is None and not self._has_stopped:
                 self._send(replace(self._sent, stop=self._control.stop_mode or "checkpoint"))
         for link in self._role.links:
+            link.end_sending()
+        for link in self._role.links:
             link.close_after_other(LEAVING_SECONDS)
 
+    def replay_parts(self, behavior: str) -> tuple[list[State], str]:
+        """What the replay buffers of the others hold, as of the last turn, and in words of which ranks that is missing:
+        they are lost. Raises nothing: the next exchange does."""
+        self._replay = parts = ReplayParts(behavior, range(1, self._role.size))
+        with suppress(SyncError):
+            if self._lost is None:
+                self._send(replace(self._sent, change=ShareReplay(behavior)))
+                while any(link not in self._left for rank, link in self._ranks if rank in parts.missing):
+                    heard = [self._hear_from(rank, link) for rank, link in self._ranks]  # one message of each
+                    if not any(heard):
+                        self.wait(LOOK_SECONDS)
+                    if self._beat.is_due(self._role.clock()):
+                        self._send(self._sent)
+        missing = ", ".join(self._role.name_of(rank) for rank in sorted(parts.missing))
+        return parts.complete, missing
+
+    @property
+    def _ranks(self) -> Iterable[tuple[int, Link]]:
+        """The others with their numbers."""
+        return enumerate(self._role.links, 1)
+
     def _hear(self) -> None:
-        for rank, link in enumerate(self._role.links, 1):
-            try:
-                while link not in self._left and (message := link.receive()) is not None:
-                    assert isinstance(message, Report)
-                    if message.failure is not None:
-                        failed = message.failure
-                        raise SyncError(f"{link.name} has failed: {failed.reason}", failed.exit_code)
-                    if message.diverged:
-                        self._diverged = f"{link.name}: {message.diverged}"
-                    if message.is_stopped:
-                        self._left.add(link)
-                        self._control.stop("checkpoint")
-                        self._request(Stop("checkpoint", exit_code=128 + signal.SIGTERM))
-                    self._take(rank, message)
-            except SyncError as error:
-                self._lose(link, error)
-                raise
+        for rank, link in self._ranks:
+            while self._hear_from(rank, link):
+                pass
+
+    def _hear_from(self, rank: int, link: Link) -> bool:
+        """Whether there was a message. Raises SyncError."""
+        if link in self._left:
+            return False
+        try:
+            message = link.receive()
+            assert message is None or isinstance(message, Report)
+            if message is not None and message.failure is not None:
+                failed = message.failure
+                raise SyncError(f"{link.name} has failed: {failed.reason}", failed.exit_code)
+        except SyncError as error:
+            self._lose(link, error)
+            return False
+        if message is None:
+            return False
+        if message.diverged:
+            self._diverged = f"{link.name}: {message.diverged}"
+        if message.is_stopped:
+            self._stopping.add(link)
+            self._control.stop("checkpoint")
+            self._request(Stop("checkpoint", exit_code=128 + signal.SIGTERM))
+        self._take(rank, message)
+        return True
 
     def _lose(self, lost: Link, error: SyncError) -> None:
+        """Raises the error, unless that rank was to end."""
+        if self._has_stopped or lost in self._stopping:
+            self._left.add(lost)
+            return
         self._lost = Failure(str(error), error.exit_code)
         for link in self._links:
             if link is not lost:
                 with suppress(SyncError):
                     link.send(ControlWord(lost=self._lost))
+        raise error
 
     @property
     def _links(self) -> list[Link]:
@@ -246,6 +289,8 @@ class Leader:
             self._parts.setdefault(block.behavior, Parts(self._role.size)).add(rank, block)
         if report.waits_after is not None:
             self._waits_after[rank] = report.waits_after
+        if report.replay is not None:
+            self._replay.add(rank, report.replay)
 
     def _decide(self) -> Turn | None:
         learners = self._learners()
@@ -289,4 +334,3 @@ class Leader:
                 link.send(word)
             except SyncError as error:
                 self._lose(link, error)
-                raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import struct
@@ -84,6 +85,11 @@ class Link:
     def close(self) -> None:
         """The other rank will find it closed."""
         self.connection.close()
+
+    def end_sending(self) -> None:
+        """The other rank will find that nothing more comes, once it has received all. Raises nothing."""
+        with suppress(OSError), socket.socket(fileno=os.dup(self.connection.fileno())) as own:
+            own.shutdown(socket.SHUT_WR)
 
     def close_after_other(self, seconds: float) -> None:
         """Close it once the other rank has: what it was sent last is lost where this end has not read all. Does not

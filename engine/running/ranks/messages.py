@@ -45,6 +45,15 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplayRows:
+    """Rows of a rank's replay buffer, in their order. state: None in the last message, which says that it is all."""
+
+    behavior: str
+    state: State | None
+    is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """Why a rank ends, and with which exit code."""
 
@@ -85,7 +94,7 @@ class Report:
     met: a behavior that has appeared in its environments. status: of this rank, as of now. warnings: lines of its log,
     which rank 0 does not have. waits_after: so many turns, it has its part of a behavior, and waits. diverged: what
     number of its environments is not finite. failure: why it ends. is_stopped: a signal has asked it to end, and all
-    do, once everything is saved.
+    do, once everything is saved. replay: what `ShareReplay` has asked for.
     """
 
     block: Block | None = None
@@ -96,6 +105,7 @@ class Report:
     diverged: str = ""
     failure: Failure | None = None
     is_stopped: bool = False
+    replay: ReplayRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +168,15 @@ class LeagueMove:
     number: int
 
 
-Change: TypeAlias = SetHyperparameter | RolledBack | LeagueMove
+@dataclass(frozen=True, slots=True)
+class ShareReplay:
+    """Rank 0 saves a behavior: the others send what their replay buffers hold. Nothing changes, but it must come
+    between the same two updates."""
+
+    behavior: str
+
+
+Change: TypeAlias = SetHyperparameter | RolledBack | LeagueMove | ShareReplay
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,10 @@ class NoSaver(Saver):
     def put(self, job: SaveJob | RollBackJob) -> None:
         """See Saver."""
 
+    def has_written_replay(self, behavior: str, may_wait: bool = False) -> bool:
+        """Never, so that no copy of a replay buffer is made for this."""
+        return False
+
     def has_good(self, behavior: str) -> bool:
         """Rank 0 knows, and says when training is rolled back."""
         return True

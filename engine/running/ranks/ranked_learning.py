@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from rl_tui.engine.errors import RlTuiError, SyncError
+from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
 from rl_tui.engine.running.learner import Learner, unnoticed
@@ -16,6 +17,7 @@ from rl_tui.engine.running.ranks.follower import Follower
 from rl_tui.engine.running.ranks.leader import Leader
 from rl_tui.engine.running.ranks.messages import Advance, Begin, Block, Change, Failure, GoOn, Report, Turn
 from rl_tui.engine.running.ranks.rank_meter import RankMeter
+from rl_tui.engine.running.ranks.replay_gathering import ReplayGathering
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.session.bus import EventBus
@@ -89,11 +91,17 @@ class RankedLearning:
         meter: RankMeter,
     ) -> None:
         """request: ends the run."""
-        self._agreement: Agreement = (
-            Leader(role, runner.control, self._learners, lessons, request, bus, self.is_busy)
-            if role.leads
-            else Follower(role, runner.control, self._learners, lessons, self.settle, runner.follow_move)
-        )
+        self._agreement: Agreement
+        self._gathering: ReplayGathering | None = None
+        if role.leads:
+            self._agreement = leader = Leader(
+                role, runner.control, self._learners, lessons, request, bus, self.is_busy
+            )
+            self._gathering = ReplayGathering(leader.replay_parts, runner.control, bus)
+        else:
+            self._agreement = Follower(
+                role, runner.control, self._learners, lessons, self.settle, runner.follow_move
+            )
         self._meter, self._clock = meter, role.clock
         self._status: Trigger[float] = Trigger(STATUS_SECONDS, by_clock=True)
         self.runner = runner
@@ -111,6 +119,8 @@ class RankedLearning:
     def begin(self, should_continue: Callable[[], bool]) -> None:
         """Collecting begins, with new environments. should_continue: a safe point, which calls `exchange`."""
         self._should_continue = should_continue
+        if self._gathering is not None:
+            self._gathering.begin()
         self._status.restart(self._clock())
         for kept in (self._parts, self._waiting, self._beyond):
             kept.clear()
@@ -121,6 +131,8 @@ class RankedLearning:
 
     def _connect(self, behavior: Behavior) -> None:
         behavior.learner.on_change = self._agreement.announce
+        if self._gathering is not None:
+            behavior.learner.gather_replay_by(self._gathering.gather)
 
     def exchange(self) -> None:
         """Hear what is new, and send it. Raises SyncError."""
@@ -134,8 +146,9 @@ class RankedLearning:
         return ", ".join(dict.fromkeys(learner.device for learner in self._learners().values())) or "none yet"
 
     def beat(self) -> None:
-        """Called where this rank waits for a disk."""
-        self._agreement.beat()
+        """Called where this rank waits for a disk, in the thread that does."""
+        if self._gathering is None or self._gathering.is_own_thread:
+            self._agreement.beat()
 
     def submit(self, name: str, block: Trajectories) -> None:
         """Add a block to the trainer, and wait for other ranks once it has this rank's part. Raises SyncError."""
@@ -273,7 +286,9 @@ class RankedLearning:
         behavior.advance(turn.num_rows, turn.num_sampled, turn.updates, should_continue)
 
     def _check_learned(self) -> None:
-        """Raises SyncError for what has gone wrong in the threads of learners."""
+        """Serve the threads of learners. Raises SyncError for what has gone wrong in them."""
+        if self._gathering is not None:
+            self._gathering.serve()
         for name, turn in list(self._learning.items()):
             if not self.runner.behaviors[name].is_learning:
                 del self._learning[name]
@@ -301,6 +316,9 @@ class RankedLearning:
     def fail(self, error: RlTuiError) -> None:
         """Training has ended here because of that, which other ranks may not know."""
         self._agreement.fail(error)
+        if isinstance(error, NonFiniteError):  # no rank is lost: what they all have learned is saved
+            with suppress(SyncError):
+                self.settle()
 
     def leave(self, failure: Failure | None) -> None:
         """Collecting is over: rank 0 ends the others, of which one that has failed says so."""
@@ -309,4 +327,6 @@ class RankedLearning:
             learner.on_change = unnoticed  # a cycle would keep learners in memory after the end of a run
         self.runner.share_leagues(None, lambda: False)
         self._meter.close()
+        if self._gathering is not None:
+            self._gathering.close(failure is not None)
         self._agreement.leave(failure)

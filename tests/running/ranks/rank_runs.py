@@ -39,6 +39,7 @@ from rl_tui.engine.session.messages import (
     MetricsReported,
     RunStateChanged,
 )
+from rl_tui.engine.specs import State
 from tests.deadline import DEADLINE_SECONDS
 from tests.running.runs import LiveRun
 
@@ -89,13 +90,15 @@ class Script:
 
 @dataclass(frozen=True)
 class Part:
-    """What one rank did. reason: of its last state. weights: digests of what its policies act with in the end."""
+    """What one rank did. reason: of its last state. weights: digests of what its policies act with in the end.
+    replays: what its replay buffers then hold, where they are saved."""
 
     exit_code: int
     reason: str
     events: Sequence[Event]
     weights: Mapping[str, str]
     num_pauses: int
+    replays: Mapping[str, State]
 
     def of(self, kind: type[E]) -> list[E]:
         """Its events of that class."""
@@ -138,6 +141,7 @@ def train(
     clock = SharedClock(clock_file)
     role = join(sync, configs[0], deadline, clock)
     digests: dict[str, str] = {}
+    replays: dict[str, State] = {}
     pauses: list[None] = []
     pause = Control.pause
 
@@ -149,6 +153,9 @@ def train(
 
     def noted(ranked: RankedLearning, failure: Failure | None) -> None:
         for name, behavior in ranked.runner.behaviors.items():
+            replay = behavior.learner.trainer.replay()
+            if replay is not None:
+                replays[name] = replay
             arrays = behavior.learner.trainer.weights().arrays
             digests[name] = hashlib.sha256(b"".join(arrays[key].tobytes() for key in sorted(arrays))).hexdigest()
         leave(ranked, failure)
@@ -166,7 +173,7 @@ def train(
             script(Script(run, lambda seconds: skip(clock, role, seconds)))
         exit_code = run.wait()
     events = [event for event in run.events if not isinstance(event, LEFT_OUT)]
-    return Part(exit_code, run.of(RunStateChanged)[-1].reason, events, digests, len(pauses))
+    return Part(exit_code, run.of(RunStateChanged)[-1].reason, events, digests, len(pauses), replays)
 
 
 def join(sync: Sync, config: RunConfig, deadline: float, clock: Callable[[], float]) -> Role:
