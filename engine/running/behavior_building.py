@@ -140,9 +140,17 @@ class BehaviorBuilder:
             trainer.act_on(devices.acts)
         if run.is_training and trainer.replay_bytes:
             steps, size = config.hyperparameters.replay_steps, trainer.replay_bytes
-            run.budget.claim(name, steps, size, is_saved=config.hyperparameters.saves_replay)
+            run.budget.claim(name, steps, size, self._num_copies)
             run.bus.log("info", name, f"replay buffer: {steps:,} steps, {size_text(size)}")
         return trainer
+
+    @property
+    def _num_copies(self) -> int:
+        """Of this rank's replay buffer, for a checkpoint: rank 0 has the parts of all, and joins them."""
+        role = self._run.role
+        if not self._config.hyperparameters.saves_replay:
+            return 0
+        return 2 * role.size if role.leads and role.has_others else 1
 
     def _devices(self) -> Devices:
         """Where it updates and acts. With `auto`, rank 0 chooses the kind of device for all ranks."""

@@ -52,15 +52,16 @@ class MemoryBudget:
         self._free = num_bytes
         self._claimed = 0
 
-    def claim(self, behavior: str, num_steps: int, num_bytes: int, is_saved: bool) -> None:
-        """Reserve memory for a replay buffer, and for the copy that saving it needs. Raises ConfigError."""
-        needed = num_bytes * (2 if is_saved else 1)
+    def claim(self, behavior: str, num_steps: int, num_bytes: int, num_copies: int) -> None:
+        """Reserve memory for a replay buffer, and for so many copies that saving it needs. Raises ConfigError."""
+        needed = num_bytes * (1 + num_copies)
         if self._claimed + needed <= self._free:
             self._claimed += needed
             return
         cost = f"{num_steps} steps take {size_text(num_bytes)}"
-        if is_saved:
-            cost += ", twice that while save_replay_buffer copies them"
+        if num_copies:
+            times = "twice" if num_copies == 1 else f"{1 + num_copies} times"
+            cost += f", {times} that while save_replay_buffer copies them"
         free = f"{size_text(self._free)} of memory is free"
         if self._claimed:
             free += f", {size_text(self._claimed)} of that reserved for other behaviors"

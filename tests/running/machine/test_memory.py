@@ -44,17 +44,19 @@ def test_temporaries_cost_no_more_page_faults() -> None:
 
 def test_memory_is_claimed_for_all_behaviors_together_and_twice_where_it_is_copied() -> None:
     budget = MemoryBudget(1000 << 20)
-    budget.claim("Walker", 100, 300 << 20, is_saved=True)
-    budget.claim("Runner", 100, 300 << 20, is_saved=False)
+    budget.claim("Walker", 100, 300 << 20, num_copies=1)
+    budget.claim("Runner", 100, 300 << 20, num_copies=0)
     with pytest.raises(ConfigError) as caught:
-        budget.claim("Jumper", 5000, 200 << 20, is_saved=False)
+        budget.claim("Jumper", 5000, 200 << 20, num_copies=0)
     assert str(caught.value) == (
         "behaviors.Jumper.hyperparameters.buffer_size: must be smaller: 5000 steps take 200.0 MiB, and 1000.0 MiB of"
         " memory is free, 900.0 MiB of that reserved for other behaviors"
     )
     with pytest.raises(ConfigError, match=r"take 60\.0 MiB, twice that while save_replay_buffer copies them, and"):
-        budget.claim("Jumper", 5000, 60 << 20, is_saved=True)
-    budget.claim("Jumper", 5000, 100 << 20, is_saved=False)
+        budget.claim("Jumper", 5000, 60 << 20, num_copies=1)
+    with pytest.raises(ConfigError, match=r"take 30\.0 MiB, 5 times that while save_replay_buffer copies them, and"):
+        budget.claim("Jumper", 5000, 30 << 20, num_copies=4)
+    budget.claim("Jumper", 5000, 100 << 20, num_copies=0)
 
 
 @pytest.mark.parametrize(
