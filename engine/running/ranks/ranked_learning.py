@@ -94,14 +94,10 @@ class RankedLearning:
         self._agreement: Agreement
         self._gathering: ReplayGathering | None = None
         if role.leads:
-            self._agreement = leader = Leader(
-                role, runner.control, self._learners, lessons, request, bus, self.is_busy
-            )
+            self._agreement = leader = Leader(role, runner.control, self._learners, lessons, request, bus, self.is_busy)
             self._gathering = ReplayGathering(leader.replay_parts, runner.control, bus)
         else:
-            self._agreement = Follower(
-                role, runner.control, self._learners, lessons, self.settle, runner.follow_move
-            )
+            self._agreement = Follower(role, runner.control, self._learners, lessons, self.settle, runner.follow_move)
         self._meter, self._clock = meter, role.clock
         self._status: Trigger[float] = Trigger(STATUS_SECONDS, by_clock=True)
         self.runner = runner
