@@ -76,10 +76,11 @@ class Link:
     @property
     def is_closed(self) -> bool:
         """Whether an end is closed, also where there is more to read. Any thread."""
-        if self.connection.closed:
-            return True
         poll = select.poll()
-        poll.register(self.connection, select.POLLRDHUP if sys.platform == "linux" else 0)
+        try:
+            poll.register(self.connection, select.POLLRDHUP if sys.platform == "linux" else 0)
+        except OSError:  # this end
+            return True
         return bool(poll.poll(0))
 
     def close(self) -> None:
