@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.process.hangups import Hangups
@@ -10,8 +9,6 @@ from rl_tui.engine.process.vital_signs import SIGNS
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.ranks.messages import RANKS
 from rl_tui.engine.running.ranks.requested import RanksRequest, RequestedRanks
-from rl_tui.engine.running.ranks.world import LIFELINE
-from rl_tui.engine.sampling.pools.process_group import die_with
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LogEmitted, RunStarted
 from rl_tui.tui.command_line.train_arguments import TrainArguments
@@ -29,8 +26,6 @@ def train_as_rank(config: RunConfig, arguments: TrainArguments, request: RanksRe
 
     stderr has where the run is, and what has gone wrong here.
     """
-    if LIFELINE in os.environ:
-        die_with(int(os.environ[LIFELINE]))  # rank 0 has started this process
     launch = Launch(EventBus())
     mail = launch.subscribe()
     hangups = Hangups(outlives=not arguments.stops_on_hangup)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.ranks.local_ranks import LocalRanks
-from rl_tui.engine.running.ranks.world import World, new_key
+from rl_tui.engine.running.ranks.world import LIFELINE, World, new_key
+from rl_tui.engine.sampling.pools.process_group import die_with
 from rl_tui.engine.session.bus import EventBus
 
 if TYPE_CHECKING:
@@ -60,7 +62,10 @@ class RequestedRanks:
         self._leaving = ExitStack()
 
     def begin(self, config: RunConfig) -> None:
-        """Start the others, where their number is known. Raises RlTuiError."""
+        """Start the others, where their number is known, or end with the one that has started this process. Raises
+        RlTuiError."""
+        if LIFELINE in os.environ:
+            die_with(int(os.environ[LIFELINE]))
         self._start(config, self._request.num_ranks)
 
     def _start(self, config: RunConfig, size: int) -> None:
