@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from rl_tui.engine.errors import HookError, PluginError, RlTuiError
+from rl_tui.engine.errors import HookError, PluginError, RlTuiError, SyncError
 from rl_tui.engine.process.tracebacks import name_and_text
 from rl_tui.engine.running.hooks import HookStop
 from rl_tui.engine.running.learner import Learner
@@ -195,6 +195,9 @@ class Behavior:
         except HookStop as stop:
             learner.stop(str(stop))
             self.finish()
+        except SyncError as error:  # the environment's thread finds out which rank it was, and ends the run
+            learner.lost = error
+            return
         except RlTuiError as error:  # one of its trainer, of a hook, of another rank
             learner.fail(error)
             self.finish()

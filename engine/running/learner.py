@@ -18,6 +18,7 @@ from rl_tui.engine.errors import (
     ConfigError,
     PluginError,
     RlTuiError,
+    SyncError,
 )
 from rl_tui.engine.experience import learned_part
 from rl_tui.engine.learning.full_memory import needing_memory
@@ -64,7 +65,7 @@ class Learner:
     `learn_from` is called with every block; on several ranks `add` is, and `advance` when they have agreed. on_change:
     called after what other ranks must do, too. Any thread may append to `commands`; `serve` answers them through
     `report`. A roll back changes `step` first, then the first version of `weights`. evaluator: None where the policy
-    is not evaluated. halts_run: a hook has ended the whole run.
+    is not evaluated. halts_run: a hook has ended the whole run. lost: why ranks have not ended an update together.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Learner:
         self.step = step
         self.life = Life(step, config.max_steps if settings.is_training else None)
         self.halts_run = False
+        self.lost: SyncError | None = None
         self.commands: deque[LearnerCommand] = deque()
         self.evaluator = evaluator
         self.hyperparameters = parts.hyperparameters

@@ -8,7 +8,7 @@ from contextlib import suppress
 from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.lessons.lessons import Lessons
-from rl_tui.engine.running.ranks.leader import BEAT_SECONDS, LOOK_SECONDS, NAMING_SECONDS
+from rl_tui.engine.running.ranks.leader import BEAT_SECONDS, LOOK_SECONDS, NAMING_LOOK_SECONDS, NAMING_SECONDS
 from rl_tui.engine.running.ranks.messages import (
     Change,
     ControlWord,
@@ -60,13 +60,13 @@ class Follower:
         """Hear what rank 0 wants, up to its next turn. Called at every safe point."""
         self._look.fire(self._role.clock(), lambda _: self._exchange())
 
-    def _exchange(self) -> None:
+    def _exchange(self, *, may_be_silent: bool = False) -> None:
         if self._control.stop_mode is None:
-            self._listen()
+            self._listen(may_be_silent=may_be_silent)
 
-    def _listen(self) -> None:
+    def _listen(self, *, may_be_silent: bool = False) -> None:
         self._say_alive()
-        while self._turn is None and (word := self._link.receive()) is not None:
+        while self._turn is None and (word := self._link.receive(may_be_silent=may_be_silent)) is not None:
             assert isinstance(word, ControlWord)
             self._follow(word)
             if self._has_failed:
@@ -103,15 +103,15 @@ class Follower:
 
     def named(self, error: SyncError) -> SyncError:
         """The same error of an update, with the rank that was lost in it."""
-        until = self._role.clock() + NAMING_SECONDS
-        while self._role.clock() < until:
-            try:
+        start = self._role.clock()
+        try:
+            while self._role.clock() < start + 2 * NAMING_SECONDS:  # rank 0 needs half of that to find out
                 self._turn = None
-                self._exchange()
-            except SyncError as found:
-                return found
-            self.wait(0.1)
-        return error
+                self._exchange(may_be_silent=True)
+                self.wait(NAMING_LOOK_SECONDS)
+        except SyncError as found:
+            return found
+        return self._link.silent() if self._link.heard_at < start else error
 
     def fail(self, error: RlTuiError) -> None:
         """Training has ended here because of that; where it has diverged, rank 0 decides how it goes on."""

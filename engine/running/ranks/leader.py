@@ -36,8 +36,9 @@ from rl_tui.engine.specs import BehaviorSpec, State
 
 BEAT_SECONDS = 2.0  # between two messages of a rank that has nothing to say
 LOOK_SECONDS = 0.005  # between two looks for messages: training should not wait for them
+NAMING_LOOK_SECONDS = 0.1
 LEAVING_SECONDS = 5.0  # in which the others leave
-NAMING_SECONDS = 5.0  # in which a rank that is lost shows on its connection
+NAMING_SECONDS = 10.0  # in which the ranks that are left say so, after an update that one has not finished
 
 
 class Parts:
@@ -179,13 +180,17 @@ class Leader:
 
     def named(self, error: SyncError) -> SyncError:
         """The same error of an update, with the rank that was lost in it."""
-        until = self._role.clock() + NAMING_SECONDS
-        while self._lost is None and self._role.clock() < until:
-            try:
-                self._hear()
-            except SyncError as found:
-                return found
-            self.wait(0.1)
+        start = self._role.clock()
+        try:
+            while self._lost is None and self._role.clock() < start + NAMING_SECONDS:
+                self._hear(may_be_silent=True)  # none says anything in an update: all were silent for as long
+                self.wait(NAMING_LOOK_SECONDS)
+            for link in self._links if self._lost is None else ():
+                if link.heard_at < start:
+                    self._lose(link, found := link.silent())
+                    return found
+        except SyncError as found:
+            return found
         return error
 
     def fail(self, error: RlTuiError) -> None:
@@ -229,17 +234,17 @@ class Leader:
         """The others with their numbers."""
         return enumerate(self._role.links, 1)
 
-    def _hear(self) -> None:
+    def _hear(self, *, may_be_silent: bool = False) -> None:
         for rank, link in self._ranks:
-            while self._hear_from(rank, link):
+            while self._hear_from(rank, link, may_be_silent=may_be_silent):
                 pass
 
-    def _hear_from(self, rank: int, link: Link) -> bool:
+    def _hear_from(self, rank: int, link: Link, *, may_be_silent: bool = False) -> bool:
         """Whether there was a message. Raises SyncError."""
         if link in self._left:
             return False
         try:
-            message = link.receive()
+            message = link.receive(may_be_silent=may_be_silent)
             assert message is None or isinstance(message, Report)
             if message is not None and message.failure is not None:
                 failed = message.failure

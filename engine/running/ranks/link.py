@@ -48,7 +48,7 @@ class Link:
         except (EOFError, OSError) as error:
             raise self._lost(error) from error
         if not may_be_silent and self._clock() - self.heard_at > self._deadline:
-            raise SyncError(f"{self.name} was lost: nothing was heard of it for {self._deadline:g} s")
+            raise self.silent()
         return None
 
     def wait_for(self, kind: type[M], seconds: float) -> M:
@@ -68,6 +68,11 @@ class Link:
             self.connection.poll(seconds)
         except OSError as error:
             raise self._lost(error) from error
+
+    def silent(self) -> SyncError:
+        """It is lost, since it says nothing."""
+        seconds = self._clock() - self.heard_at
+        return SyncError(f"{self.name} was lost: nothing was heard of it for {seconds:.0f} s")
 
     def note_heard(self) -> None:
         """It is known by other means that the other rank is well."""

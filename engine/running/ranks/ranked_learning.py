@@ -292,9 +292,8 @@ class RankedLearning:
 
     def _check(self, behavior: Behavior, turn: Advance) -> None:
         """All ranks have done the same."""
-        failure = behavior.learner.failure
-        if isinstance(failure, SyncError):
-            raise self._agreement.named(failure)
+        if (lost := behavior.learner.lost) is not None:
+            raise self._agreement.named(lost)
         if turn.updates:
             self._agreement.note_heard()
         if behavior.learner.step != turn.step:

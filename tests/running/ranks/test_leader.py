@@ -10,6 +10,7 @@ from rl_tui.engine.errors import SyncError
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.ranks.leader import LOOK_SECONDS, Leader
 from rl_tui.engine.running.ranks.link import Link
+from rl_tui.engine.running.ranks.messages import Report
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.session.bus import EventBus
@@ -37,3 +38,30 @@ def test_rank_that_closes_its_connection_has_left_once_it_has_the_stop_and_else_
         with pytest.raises(SyncError, match="rank 1 of 2 was lost: its process has ended"):
             leader.exchange()
     leader.leave(None)
+
+
+def test_rank_that_does_not_end_an_update_is_named_and_not_one_that_waited_for_it() -> None:
+    """None says anything in an update. Those that waited in it speak once they have given up."""
+    calls, speaks_at = 0, 40
+
+    def clock() -> float:
+        nonlocal calls
+        calls += 1
+        if calls == speaks_at:
+            waited.send(Report())
+        return calls / 2
+
+    pipes = [Pipe(), Pipe()]
+    waited, _ = (there for _, there in pipes)
+    links = [Link(here, f"rank {rank} of 3", 5.0, clock) for rank, (here, _) in enumerate(pipes, 1)]
+    role = Role(0, 3, links, 5.0, clock)
+    control = Control(UiPriority())
+    leader = Leader(
+        role, control, dict, Lessons(None, 1, EventBus()), lambda stop: None, EventBus(), lambda name: False
+    )
+    calls = 30  # both were silent for longer than the deadline
+    named = leader.named(SyncError("an update has not ended"))
+    assert calls > speaks_at
+    assert "rank 2 of 3 was lost: nothing was heard of it for" in str(named)
+    received = [message for _, there in pipes if there.poll() and (message := there.recv())]
+    assert [word.lost.reason for word in received] == [str(named)], "the one that is left knows it, too"
