@@ -16,7 +16,7 @@ from torch import distributed
 
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import SyncError
-from rl_tui.engine.running.ranks.link import Link
+from rl_tui.engine.running.ranks.link import Link, limit_waiting
 from rl_tui.engine.running.ranks.local_ranks import LocalRanks
 from rl_tui.engine.running.ranks.meeting import Met, hello_of, listen, meet, place_of
 from rl_tui.engine.running.ranks.role import Role
@@ -69,6 +69,8 @@ def role_of(
         world.rank, world.size, (), deadline, clock, starting, [hello.host for hello in met.hellos],
         world.local_rank, world.local_size, world.launcher, has_own_gpus(met),
     )  # fmt: skip
+    for connection in met.connections:
+        limit_waiting(connection, deadline)
     others = range(1, world.size) if role.leads else range(1)
     links = [
         Link(connection, role.name_of(other), deadline, clock)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from subprocess import DEVNULL, Popen
 
-from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.errors import ConfigError, SyncError
 from rl_tui.engine.running.ranks.world import KEY, LIFELINE, World
 
 LOOPBACK = "127.0.0.1"
@@ -47,11 +47,13 @@ class LocalRanks:
             os.close(theirs)
 
     def check(self) -> None:
-        """Raises ConfigError once one has ended, as where it cannot read what rank 0 has read."""
+        """Once one has ended, raises ConfigError, as where it cannot read what rank 0 has read; SyncError where it was
+        killed."""
         for rank, process in self._processes.items():
             if (code := process.poll()) is not None:
                 who = f"rank {rank} of {self.world.size}"
-                raise ConfigError(f"{who} {ended_how(code)} before it joined: see its output")
+                kind = SyncError if code < 0 else ConfigError
+                raise kind(f"{who} {ended_how(code)} before it joined: see its output")
 
     def end(self) -> None:
         """Wait a moment for their end, then end them."""

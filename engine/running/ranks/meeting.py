@@ -6,11 +6,11 @@ import hmac
 import json
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import yaml
@@ -28,6 +28,7 @@ from rl_tui.engine.version import VERSION
 
 LOOK_SECONDS = 0.1  # from one look for a stop, or for a rank that has ended, to the next
 LONGEST_HELLO = 1 << 22  # bytes, before it is known who sends them
+HELLO_SECONDS = 10.0  # for the rest of one that has begun to arrive
 NUM_SHOWN = 3  # settings in which ranks differ
 ABSENT = "nothing"
 
@@ -68,7 +69,7 @@ def hello_of(world: World, config: RunConfig, gpu: str = "") -> Hello:
         rank=world.rank,
         size=world.size,
         host=socket.gethostname(),
-        proof=_proof(world, world.rank),
+        proof=_proof(world.key, world.rank, world.size),
         versions={"rl-tui": VERSION} | {name: metadata.version(name) for name in ("torch", "numpy")},
         settings=_flat(yaml.safe_load(effective_yaml(config)) or {}),
         plugins=_plugins(),
@@ -89,7 +90,7 @@ def listen(address: str, port: int, world: World) -> socket.socket:
     try:
         return socket.create_server((address, port), backlog=world.size)
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = (error.strerror or str(error)).partition(" (while")[0]  # the address comes before
         advice = ". Another run may use it: set MASTER_PORT to a free one" if port else ""
         raise ConfigError(
             f"rank 0 of {world.size} cannot wait for the others at {place_of(address, port)}: {reason}{advice}"
@@ -121,30 +122,62 @@ def meet(
 
 
 def _as_host(world: World, own: Hello, server: socket.socket, seconds: float, look: Callable[[], float]) -> Met:
-    server.settimeout(LOOK_SECONDS)
+    server.setblocking(False)
     found: dict[int, tuple[Hello, Connection]] = {}
+    strangers: list[Connection] = []  # who have not said who they are: some other program may have found this port
     with ExitStack() as leaving:
-        while len(found) < world.size - 1:
+        refused = ""
+        while len(found) < world.size - 1 and not refused:
             if look() <= 0:
                 missing = [str(rank) for rank in range(1, world.size) if rank not in found]
                 who = f"rank {missing[0]} has" if len(missing) == 1 else f"ranks {', '.join(missing)} have"
                 raise SyncError(f"{who} not come within {seconds:g} s: this is rank 0 of {world.size}, on {own.host}")
-            with suppress(OSError, EOFError, ValueError):  # whatever else has found this port
-                connection = blocking(server.accept()[0], seconds)
-                leaving.callback(connection.close)
-                hello = Hello.decoded(connection.recv_bytes(LONGEST_HELLO))
-                if hmac.compare_digest(hello.proof, _proof(world, hello.rank)):
-                    found[hello.rank] = hello, connection
+            for ready in wait([server, *strangers, *(connection for _, connection in found.values())], LOOK_SECONDS):
+                if ready is server:
+                    with suppress(OSError):
+                        strangers.append(blocking(server.accept()[0], HELLO_SECONDS))
+                        leaving.callback(strangers[-1].close)
+                elif ready in strangers:
+                    strangers.remove(ready)
+                    refused = refused or _introduced(ready, world, own, found)
+                else:  # it says nothing before it is answered
+                    gone = next(hello for hello, connection in found.values() if connection is ready)
+                    raise SyncError(f"{_who(gone)} has ended before all others had come")
         hellos = [own, *(found[rank][0] for rank in sorted(found))]
         connections = [found[rank][1] for rank in sorted(found)]
-        refused = "\n".join(filter(None, (_difference(own, hello) for hello in hellos[1:])))
+        refused = refused or "\n".join(filter(None, (_difference(own, hello) for hello in hellos[1:])))
         known = [asdict(hello) | {"settings": {}} for hello in hellos]
-        for connection in connections:
-            connection.send_bytes(json.dumps([refused, known]).encode())
+        for connection in (*connections, *strangers):
+            with suppress(OSError):  # it has ended, which shows soon
+                connection.send_bytes(json.dumps([refused, known]).encode())
         if refused:
             raise ConfigError(refused)
         leaving.pop_all()
+    for stranger in strangers:
+        stranger.close()
     return Met(hellos, connections)
+
+
+def _introduced(
+    connection: Connection, world: World, own: Hello, found: MutableMapping[int, tuple[Hello, Connection]]
+) -> str:
+    """Add a rank that says who it is to those that were found; why it cannot be one of them."""
+    try:
+        hello = Hello.decoded(connection.recv_bytes(LONGEST_HELLO))
+        is_rank = hmac.compare_digest(hello.proof, _proof(world.key, hello.rank, hello.size))
+    except (OSError, EOFError, TypeError, ValueError):
+        is_rank = False
+    if not is_rank:
+        connection.close()
+        return ""
+    other = own if hello.rank == 0 else found[hello.rank][0] if hello.rank in found else None
+    if hello.size == own.size and other is not None:
+        refused = f"{_who(hello)} is there twice, the other one on {other.host}: each needs a RANK of its own"
+        with suppress(OSError):
+            connection.send_bytes(json.dumps([refused, []]).encode())
+        return refused
+    found[hello.rank] = hello, connection
+    return _other_size(own, hello)
 
 
 def _as_guest(world: World, own: Hello, seconds: float, look: Callable[[], float]) -> Met:
@@ -162,7 +195,7 @@ def _as_guest(world: World, own: Hello, seconds: float, look: Callable[[], float
             while not connection.poll(LOOK_SECONDS):
                 if look() <= 0:
                     raise SyncError(f"rank 0 of {world.size}, at {place}, has waited too long for other ranks")
-            refused, hellos = json.loads(connection.recv_bytes())
+            refused, hellos = json.loads(connection.recv_bytes(LONGEST_HELLO * world.size))
         except (OSError, EOFError, ValueError) as error:
             connection.close()
             raise SyncError(
@@ -188,8 +221,12 @@ def blocking(connected: socket.socket, seconds: float) -> Connection:
     return connection
 
 
-def _proof(world: World, rank: int) -> str:
-    return hmac.digest(world.key.encode(), f"rank {rank} of {world.size}".encode(), "sha256").hex()
+def _proof(key: str, rank: int, size: int) -> str:
+    return hmac.digest(key.encode(), f"rank {rank} of {size}".encode(), "sha256").hex()
+
+
+def _who(hello: Hello) -> str:
+    return f"rank {hello.rank} of {hello.size} on {hello.host}"
 
 
 def _plugins() -> list[str]:
@@ -208,11 +245,15 @@ def _flat(settings: Mapping[str, Any], path: str = "") -> dict[str, str]:
     return found
 
 
+def _other_size(own: Hello, other: Hello) -> str:
+    if other.size == own.size:
+        return ""
+    return f"{_who(other)} is there, and {_who(own)}: start all with the same number"
+
+
 def _difference(own: Hello, other: Hello) -> str:
     """What of another rank is not as it is on rank 0, "" where nothing is."""
-    who = f"rank {other.rank} of {own.size} on {other.host}"
-    if other.size != own.size:
-        return f"{who} is one of {other.size}, and rank 0 on {own.host} of {own.size}: start all with the same number"
+    who = _who(other)
     for name, version in own.versions.items():
         if (found := other.versions.get(name, ABSENT)) != version:
             return f"{who} has {name} {found}, and rank 0 on {own.host} has {version}: install the same on all"
