@@ -51,9 +51,9 @@ def world_of(environment: Mapping[str, str]) -> World | None:
 
 
 def _of_torch(environment: Mapping[str, str]) -> World | None:
-    missing = [name for name in ("RANK", "WORLD_SIZE") if name not in environment]
-    if not missing and _number(environment, "WORLD_SIZE", low=1) == 1:
+    if _number(environment, "WORLD_SIZE", default=2, low=1) == 1:
         return None
+    missing = [name for name in ("RANK", "WORLD_SIZE") if name not in environment]
     missing += [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in environment]
     if missing:
         found = next(name for name in ("RANK", "WORLD_SIZE") if name in environment)
@@ -110,11 +110,12 @@ def _tasks_of_node(tasks: list[str], node: int) -> int:
 
 
 def first_host(nodes: str) -> str:
-    """The first name in Slurm's short form of a list of hosts, such as gpu[01-03,07],login. Raises ConfigError."""
-    found = re.match(r"([^\[,]+)(?:\[(\w+)[^\]]*\]([^,\[]*))?", nodes)
+    """The first name in Slurm's short form of a list of hosts, such as gpu[01-03,07],login or rack[1-2]n[1-8]. Raises
+    ConfigError."""
+    found = re.match(r"(?:[^\[,]|\[\w+[^\]]*\])+", nodes)
     if found is None:
         raise ConfigError(f"SLURM_STEP_NODELIST={nodes} names no host: set MASTER_ADDR to that of rank 0")
-    return "".join(part or "" for part in found.groups())
+    return re.sub(r"\[(\w+)[^\]]*\]", r"\1", found[0])
 
 
 def _number(
