@@ -196,12 +196,18 @@ def ranks(
     size: int,
     run_id: str = "run",
     more: Mapping[int, Mapping[str, str]] | None = None,
+    folders: Mapping[int, Path] | None = None,
 ) -> Iterator[RankedProgram]:
-    """The program with these words, on so many ranks. more: variables by rank."""
+    """The program with these words, on so many ranks. By rank: more, variables; folders, other ones."""
+    others = folders or {}
     port = free_port(random.Random())
     command = ["line.yaml", "--no-ui", "--run-id", run_id, *words]
     processes = [
-        start(*command, folder=folder, more={**of_launcher(rank, size, port), **(more or {}).get(rank, {})})
+        start(
+            *command,
+            folder=others.get(rank, folder),
+            more={**of_launcher(rank, size, port), **(more or {}).get(rank, {})},
+        )
         for rank in range(size)
     ]
     program = RankedProgram(folder, run_id, processes)
