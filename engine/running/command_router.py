@@ -38,7 +38,7 @@ class CommandRouter:
     """Used by the coordinator. Carries out commands itself or forwards them to learners, which report to the desk.
 
     commands: None where something has happened to a thread of the run. enter: publishes a state of the run. stop: the
-    run's, once one was requested.
+    run's, once one was requested. passes_on: whether a stop is left to rank 0, which then stops this one, too.
     """
 
     commands: queue.Queue[Command | None]
@@ -48,6 +48,7 @@ class CommandRouter:
     enter: Callable[[RunState, str], None]
     lessons: Lessons
     stop: Stop | None = None
+    passes_on: Callable[[Stop], bool] = lambda _: False
     _pauses: dict[str, list[str]] = field(default_factory=dict)  # by command id: behaviors that have not parked yet
     _stops: list[str] = field(default_factory=list)  # command ids
 
@@ -86,6 +87,8 @@ class CommandRouter:
     def _carry_out(self, command: Command) -> None:
         supervisor, desk = self.supervisor, self.desk
         match command:
+            case Stop() if self.passes_on(command):
+                desk.finish(command.id, True, "rank 0 stops all")
             case Stop():
                 self.halt(command)
                 self._stops.append(command.id)

@@ -99,6 +99,8 @@ class Run:
         self._building_since = 0.0  # monotonic
         self._stopped_at = 0.0  # by a signal; monotonic
         self._ended = threading.Event()
+        self._ranked: list[RankedLearning] = []
+        self._passed_on: Stop | None = None  # to rank 0
 
     def main(self) -> int:
         """Train to the end and return the exit code. Raises RlTuiError when the run cannot start."""
@@ -167,6 +169,7 @@ class Run:
         self._watching.offer(runtime.watch_targets)
         supervisor = Supervisor(workers, runtime.saver, self._bus, self._crashed, partial(_wake, self._commands))
         router = CommandRouter(self._commands, self._desk, supervisor, self._bus, runtime.enter, runtime.lessons)
+        router.passes_on = self._passes_on
         runtime.begin(self._crashed)
         devices = spawn("devices", lambda: self._sample_devices(workers), self._bus, self._crashed)
         try:
@@ -184,7 +187,7 @@ class Run:
             devices.join(DRIVER_SECONDS)
             health.tick()  # the last checkpoint may have failed
             router.end()
-        self.failure, exit_code = runtime.end(router.stop, supervisor.losses, self._internal_error)
+        self.failure, exit_code = runtime.end(router.stop or self._passed_on, supervisor.losses, self._internal_error)
         return exit_code
 
     def _worker(self, runner: EnvironmentRunner) -> EnvironmentWorker:
@@ -193,8 +196,18 @@ class Run:
             return EnvironmentWorker(runner, self._bus, runtime.folder.output)
         meter = RankMeter(role, self._bus, runtime.folder.results_dir)
         ranked = RankedLearning(role, runner, runtime.lessons, self._request, self._bus, meter)
+        self._ranked.append(ranked)
         runtime.saver.on_wait = ranked.beat
         return EnvironmentWorker(runner, self._bus, runtime.folder.output, ranked)
+
+    def _passes_on(self, stop: Stop) -> bool:
+        """Whether the first stop of another rank than 0 is left to that one, as that of a signal."""
+        if self._runtime.role.leads or stop.mode == "now" or self._passed_on is not None:
+            return False
+        self._passed_on = stop
+        for ranked in self._ranked:
+            ranked.ask_to_stop()
+        return True
 
     def _request(self, stop: Stop) -> None:
         """Any thread: as if the user had."""

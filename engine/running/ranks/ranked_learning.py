@@ -103,6 +103,7 @@ class RankedLearning:
         self.runner = runner
         self._lessons = lessons
         self._leads = role.leads
+        self._is_asked_to_stop = False
         self._parts: dict[str, Block] = {}  # by behavior: the last block of a part that others are waited for with
         self._waiting: dict[str, deque[Trajectories]] = {}  # by behavior: blocks that are not added yet
         self._beyond: set[str] = set()  # behaviors that have their part, and are not waited for
@@ -134,7 +135,15 @@ class RankedLearning:
         """Hear what is new, and send it. Raises SyncError."""
         self._check_learned()
         self._agreement.exchange()
+        if self._is_asked_to_stop:
+            self._is_asked_to_stop = False
+            self._agreement.report(Report(is_stopped=True))
         self._status.fire(self._clock(), lambda _: self._agreement.report(self._meter.report(self._device)))
+
+    def ask_to_stop(self) -> None:
+        """Any thread, on another rank than 0: let rank 0 stop all."""
+        self._is_asked_to_stop = True
+        self.runner.control.ask()
 
     @property
     def _device(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.running.ranks.world import FIRST_PORT, OWN_KEY, World, first_host, world_of
+from rl_tui.engine.running.ranks.world import FIRST_PORT, KEY, LIFELINE, World, first_host, world_of
 
 TORCH = {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "gpu01", "MASTER_PORT": "29500"}
 SLURM = {
@@ -29,7 +29,7 @@ def test_variables_of_torchrun() -> None:
     by_hand = world_of(TORCH)
     assert by_hand == World(1, 4, 0, 1, "gpu01", 29500, "the variables RANK and WORLD_SIZE")
     assert not by_hand.is_started_here
-    own = world_of(TORCH | {OWN_KEY: "secret"})
+    own = world_of(TORCH | {KEY: "secret", LIFELINE: "7"})
     assert own is not None
     assert own.is_started_here
     assert "secret" not in repr(world_of(TORCH))
