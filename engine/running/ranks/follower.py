@@ -101,13 +101,15 @@ class Follower:
         """All ranks have just finished an update together."""
         self._link.note_heard()
 
-    def named(self, error: SyncError) -> SyncError:
-        """The same error of an update, with the rank that was lost in it."""
+    def named(self, error: SyncError) -> SyncError | None:
+        """See Agreement."""
         start = self._role.clock()
         try:
             while self._role.clock() < start + 2 * NAMING_SECONDS:  # rank 0 needs half of that to find out
                 self._turn = None
                 self._exchange(may_be_silent=True)
+                if self._control.stop_mode is not None:
+                    return None
                 self.wait(NAMING_LOOK_SECONDS)
         except SyncError as found:
             return found

@@ -178,13 +178,16 @@ class Leader:
         for link in self._role.links:
             link.note_heard()
 
-    def named(self, error: SyncError) -> SyncError:
-        """The same error of an update, with the rank that was lost in it."""
+    def named(self, error: SyncError) -> SyncError | None:
+        """See Agreement."""
         start = self._role.clock()
         try:
-            while self._lost is None and self._role.clock() < start + NAMING_SECONDS:
+            while self._lost is None and not self._left and self._role.clock() < start + NAMING_SECONDS:
                 self._hear(may_be_silent=True)  # none says anything in an update: all were silent for as long
                 self.wait(NAMING_LOOK_SECONDS)
+            if self._left:
+                self._send(self._word())
+                return None
             for link in self._links if self._lost is None else ():
                 if link.heard_at < start:
                     self._lose(link, found := link.silent())

@@ -58,8 +58,9 @@ class Agreement(Protocol):
     def note_heard(self) -> None:
         """All ranks have just finished an update together."""
 
-    def named(self, error: SyncError) -> SyncError:
-        """The error of an update, with the rank that was lost in it."""
+    def named(self, error: SyncError) -> SyncError | None:
+        """The same error of an update, with the rank that was lost in it; None where one has left, being asked to,
+        and all stop."""
 
     def fail(self, error: RlTuiError) -> None:
         """Training has ended on this rank because of that, and not in an update."""
@@ -302,7 +303,9 @@ class RankedLearning:
     def _check(self, behavior: Behavior, turn: Advance) -> None:
         """All ranks have done the same."""
         if (lost := behavior.learner.lost) is not None:
-            raise self._agreement.named(lost)
+            if (named := self._agreement.named(lost)) is not None:
+                raise named
+            return
         if turn.updates:
             self._agreement.note_heard()
         if behavior.learner.step != turn.step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from multiprocessing import Pipe
 
 import pytest
@@ -14,6 +15,7 @@ from rl_tui.engine.running.ranks.messages import Report
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import Stop
 
 
 @pytest.mark.parametrize("is_stopped", [True, False])
@@ -65,3 +67,20 @@ def test_rank_that_does_not_end_an_update_is_named_and_not_one_that_waited_for_i
     assert "rank 2 of 3 was lost: nothing was heard of it for" in str(named)
     received = [message for _, there in pipes if there.poll() and (message := there.recv())]
     assert [word.lost.reason for word in received] == [str(named)], "the one that is left knows it, too"
+
+
+def test_rank_that_was_asked_to_end_before_it_took_a_turn_is_not_lost() -> None:
+    """It has left, and so the update of the others has not ended. They stop, too."""
+    pipes = [Pipe(), Pipe()]
+    links = [Link(here, f"rank {rank} of 3", 60.0, time.monotonic) for rank, (here, _) in enumerate(pipes, 1)]
+    control, stops = Control(UiPriority()), list[Stop]()
+    leader = Leader(
+        Role(0, 3, links, 60.0), control, dict, Lessons(None, 1, EventBus()), stops.append, EventBus(), lambda _: False
+    )
+    other, leaving = (there for _, there in pipes)
+    leaving.send(Report(is_stopped=True))
+    leaving.close()
+    assert leader.named(SyncError("an update has not ended")) is None
+    assert control.stop_mode == "checkpoint"
+    assert [stop.exit_code for stop in stops] == [143]
+    assert other.recv().stop == "checkpoint"
