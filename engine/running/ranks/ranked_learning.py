@@ -278,8 +278,9 @@ class RankedLearning:
             self._learning[turn.behavior] = turn
             behavior.queue(partial(self._learn, behavior, turn))
         else:
+            version = behavior.learner.weights.first_version
             self._learn(behavior, turn, self._should_continue)
-            self._check(behavior, turn)
+            self._check(behavior, turn, is_rolled_back=behavior.learner.weights.first_version != version)
 
     def _learn(self, behavior: Behavior, turn: Advance, should_continue: Callable[[], bool]) -> None:
         """In the thread of its learner."""
@@ -300,15 +301,15 @@ class RankedLearning:
                 del self._learning[name]
                 self._check(self.runner.behaviors[name], turn)
 
-    def _check(self, behavior: Behavior, turn: Advance) -> None:
-        """All ranks have done the same."""
+    def _check(self, behavior: Behavior, turn: Advance, *, is_rolled_back: bool = False) -> None:
+        """All ranks have done the same. is_rolled_back: meanwhile, in an evaluation, and on others after the turn."""
         if (lost := behavior.learner.lost) is not None:
             if (named := self._agreement.named(lost)) is not None:
                 raise named
             return
         if turn.updates:
             self._agreement.note_heard()
-        if behavior.learner.step != turn.step:
+        if behavior.learner.step != turn.step and not is_rolled_back:
             raise SyncError(f"{turn.behavior} is at step {behavior.learner.step} here, and at {turn.step} on rank 0")
 
     def _await_behavior(self, spec: BehaviorSpec) -> None:

@@ -91,12 +91,13 @@ class Script:
 @dataclass(frozen=True)
 class Part:
     """What one rank did. reason: of its last state. weights: digests of what its policies act with in the end.
-    replays: what its replay buffers then hold, where they are saved."""
+    lessons: in the end, by parameter, from 0. replays: what its replay buffers then hold, where they are saved."""
 
     exit_code: int
     reason: str
     events: Sequence[Event]
     weights: Mapping[str, str]
+    lessons: Mapping[str, int]
     num_pauses: int
     replays: Mapping[str, State]
 
@@ -150,6 +151,7 @@ def train(
         pause(control)
 
     leave = RankedLearning.leave
+    lessons: dict[str, int] = {}
 
     def noted(ranked: RankedLearning, failure: Failure | None) -> None:
         for name, behavior in ranked.runner.behaviors.items():
@@ -158,6 +160,7 @@ def train(
                 replays[name] = replay
             arrays = behavior.learner.trainer.weights().arrays
             digests[name] = hashlib.sha256(b"".join(arrays[key].tobytes() for key in sorted(arrays))).hexdigest()
+        lessons.update(ranked._lessons._curricula.lessons)
         leave(ranked, failure)
 
     with ExitStack() as stack:
@@ -173,7 +176,7 @@ def train(
             script(Script(run, lambda seconds: skip(clock, role, seconds)))
         exit_code = run.wait()
     events = [event for event in run.events if not isinstance(event, LEFT_OUT)]
-    return Part(exit_code, run.of(RunStateChanged)[-1].reason, events, digests, len(pauses), replays)
+    return Part(exit_code, run.of(RunStateChanged)[-1].reason, events, digests, lessons, len(pauses), replays)
 
 
 def join(sync: Sync, config: RunConfig, deadline: float, clock: Callable[[], float]) -> Role:

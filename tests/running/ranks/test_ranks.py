@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -13,6 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.ranks.leader import BEAT_SECONDS
 from rl_tui.engine.running.ranks.messages import ControlWord
 from rl_tui.engine.session.messages import (
@@ -91,6 +93,7 @@ def as_one(parts: Sequence[Part], needs_updates: bool = True) -> Part:
         assert part.changes == first.changes, reasons
         assert part.updates == first.updates, reasons
         assert part.weights == first.weights, reasons
+        assert part.lessons == first.lessons, reasons
     return first
 
 
@@ -209,6 +212,33 @@ def test_rank_0_evaluates_for_all(tmp_path: Path, two: Ranks) -> None:
     assert as_one(parts).exit_code == 0
     assert len(parts[0].of(EvaluationReported)) >= 3
     assert not parts[1].of(EvaluationReported)
+
+
+def roll_back_in_evaluation(script: Script) -> None:
+    """An evaluation that goes on until then."""
+    run, evaluates, evaluate = script.run, threading.Event(), Evaluator.evaluate
+
+    def lasting(evaluator: Evaluator, *arguments: Any) -> Any:
+        evaluates.set()
+        while arguments[-1]():
+            time.sleep(0.001)
+        return evaluate(evaluator, *arguments)
+
+    trained(script)
+    saved = run.send(SaveCheckpoint("Walker"))
+    trained(script)
+    with patch.object(Evaluator, "evaluate", lasting):
+        assert evaluates.wait(DEADLINE_SECONDS)
+        assert run.send(RollBack("Walker", saved.message)).ok
+    trained(script)
+    assert run.send(Stop()).ok
+
+
+def test_ranks_are_rolled_back_together_in_the_middle_of_an_evaluation(tmp_path: Path, two: Ranks) -> None:
+    settings = behavior(evaluation={"interval": 128, "episodes": 4}, max_steps=ENDLESS)
+    first = as_one(parts_of(two, configs(tmp_path, {}, {}, behaviors={"Walker": settings}), roll_back_in_evaluation))
+    assert first.exit_code == 0, first.reason
+    assert [change[0] for change in first.changes] == ["Walker"]
 
 
 @pytest.mark.parametrize("at", [(30, 200), (200, 30), (30, 10_000)])
