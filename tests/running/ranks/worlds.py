@@ -1,4 +1,4 @@
-"""An environment that fails on one rank, named by tests as `tests.running.ranks.worlds:Faulty`."""
+"""Environments of ranks, named by tests as `tests.running.ranks.worlds:Faulty`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from rl_tui.engine.running.ranks.follower import Follower
 from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.sampling.parameters import Parameters
 from rl_tui.engine.specs import Actions, Steps
+from tests.running.growing import Growing
 
 
 class Faulty(Line):
@@ -34,3 +36,13 @@ class Faulty(Line):
         if is_due and self._fault == "pays no number":
             steps["Walker"].decisions.rewards[:] = np.nan
         return steps
+
+
+class Graded(Growing):
+    """Left and Right, which have lessons."""
+
+    def __init__(self, at: int = 1) -> None:
+        super().__init__(at)
+
+    def set_parameters(self, parameters: Parameters) -> None:
+        """Nothing depends on them."""
