@@ -195,10 +195,10 @@ class Behavior:
         except HookStop as stop:
             learner.stop(str(stop))
             self.finish()
-        except SyncError as error:  # the environment's thread finds out which rank it was, and ends the run
-            learner.lost = error
-            return
         except RlTuiError as error:  # one of its trainer, of a hook, of another rank
+            if isinstance(error, SyncError) and learner.num_ranks > 1:
+                learner.lost = error  # the environment's thread finds out which rank it was, and ends the run
+                return
             learner.fail(error)
             self.finish()
         if learner.is_finished:

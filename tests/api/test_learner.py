@@ -325,7 +325,7 @@ def test_environment_of_the_caller_is_not_closed(tmp_path: Path) -> None:
         ("toy:nothing", {}, "toy:nothing: "),
         (dict, {}, "dict: must return a gymnasium.Env, .* got dict"),
         (Counting(), {"num_envs": 2}, "num_envs: must be 1, which is how many copies env has, got 2"),
-        (Counting(), {"device": "tpu!"}, "^device: must be cpu, cuda"),
+        (Counting(), {"device": "tpu!"}, "^device: must be auto, cpu, cuda"),
         (Counting(), {"num_envs": 0}, "num_envs: must be at least 1, got 0"),
         (
             itertools.repeat(Counting()).__next__,

@@ -354,7 +354,7 @@ def test_error_found_while_the_screen_is_on_is_readable_after_it(folder: Path) -
         screen.press("q")
         assert screen.wait() == 2
         assert_terminal_was_given_back(screen)
-        assert b"--torch-device: must be cpu, cuda" in screen.raw.rpartition(LEFT_ALTERNATE_SCREEN)[2]
+        assert b"--torch-device: must be auto, cpu, cuda" in screen.raw.rpartition(LEFT_ALTERNATE_SCREEN)[2]
 
 
 def test_resumed_run_shows_what_was_before(folder: Path) -> None:

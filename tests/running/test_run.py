@@ -71,7 +71,7 @@ def test_a_rank_that_is_lost_ends_the_run_with_everything_saved(
 
     monkeypatch.setattr(PPOTrainer, "update", updated)
     run = run_to_end(configuration(tmp_path, {"Walker": behavior(threaded=threaded)}))
-    assert (run.launch.exit_code, str(run.launch.failure)) == (1, "this is rank 0 of 2, and rank 1 has left")
+    assert (run.launch.exit_code, str(run.launch.failure)) == (9, "this is rank 0 of 2, and rank 1 has left")
     assert isinstance(run.launch.failure, SyncError), "and no internal error"
     assert run.of(WorkerFailed) == []
     assert [event.reason for event in run.of(CheckpointSaved)] == ["error"]

@@ -6,16 +6,16 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Protocol
 
 from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.environment_runner import EnvironmentRunner
 from rl_tui.engine.running.learner import Learner, unnoticed
 from rl_tui.engine.running.lessons.lessons import Lessons
+from rl_tui.engine.running.ranks.agreement import Agreement
 from rl_tui.engine.running.ranks.follower import Follower
 from rl_tui.engine.running.ranks.leader import Leader
-from rl_tui.engine.running.ranks.messages import Advance, Begin, Block, Change, Failure, GoOn, Report, Turn
+from rl_tui.engine.running.ranks.messages import Advance, Begin, Block, Failure, GoOn, Report
 from rl_tui.engine.running.ranks.rank_meter import RankMeter
 from rl_tui.engine.running.ranks.replay_gathering import ReplayGathering
 from rl_tui.engine.running.ranks.role import Role
@@ -26,47 +26,6 @@ from rl_tui.engine.specs import BehaviorSpec, Trajectories
 
 STATUS_SECONDS = 2.0  # between two reports of how fast a rank is
 WAIT_SECONDS = 0.05  # how long a rank that waits for others may take to see a stop or a command
-
-
-class Agreement(Protocol):
-    """A rank's part of what all agree on: Leader, Follower. Every method but `leave` raises SyncError once a rank is
-    lost.
-
-    num_turns: that were taken, with changes after which what was collected before counts no more.
-    """
-
-    num_turns: int
-
-    def report(self, report: Report) -> None:
-        """What this rank has."""
-
-    def exchange(self) -> None:
-        """Called at every safe point."""
-
-    def beat(self) -> None:
-        """Called where this rank waits for a disk. Raises nothing."""
-
-    def announce(self, change: Change) -> None:
-        """This was changed on rank 0, between two updates."""
-
-    def next_turn(self) -> Turn | None:
-        """What all ranks do next, which this rank does before it calls anything else here."""
-
-    def wait(self, seconds: float) -> None:
-        """Return once there may be a turn, or after that time."""
-
-    def note_heard(self) -> None:
-        """All ranks have just finished an update together."""
-
-    def named(self, error: SyncError) -> SyncError | None:
-        """The same error of an update, with the rank that was lost in it; None where one has left, being asked to,
-        and all stop."""
-
-    def fail(self, error: RlTuiError) -> None:
-        """Training has ended on this rank because of that, and not in an update."""
-
-    def leave(self, failure: Failure | None) -> None:
-        """This rank ends; None where it has not failed."""
 
 
 class Stopped(Exception):

@@ -241,7 +241,8 @@ def roll_back_in_evaluation(script: Script) -> None:
 
 def test_ranks_are_rolled_back_together_in_the_middle_of_an_evaluation(tmp_path: Path, two: Ranks) -> None:
     settings = behavior(evaluation={"interval": 128, "episodes": 4}, max_steps=ENDLESS)
-    first = as_one(parts_of(two, configs(tmp_path, {}, {}, behaviors={"Walker": settings}), roll_back_in_evaluation))
+    parts = parts_of(two, configs(tmp_path, {}, {}, behaviors={"Walker": settings}), roll_back_in_evaluation)
+    first = as_one(parts, may_lack_summaries=True)
     assert first.exit_code == 0, first.reason
     assert [change[0] for change in first.changes] == ["Walker"]
 
