@@ -20,7 +20,9 @@ from rl_tui.engine.specs import BehaviorSpec, Policy, State, Trajectories
 
 QUEUE_SECONDS = 0.1  # how long a learner or collector that waits for the other may take to see a stop or a command
 
-Work: TypeAlias = Callable[[Callable[[], bool]], None]  # of a learner's thread; called with its safe point
+# Of a learner's thread, called with the behavior and its safe point. What is left in the queue must not refer to the
+# behavior: a cycle would keep learners in memory after the end of a run.
+Work: TypeAlias = Callable[["Behavior", Callable[[], bool]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,9 @@ class Behavior:
         """Learn from the block, or queue it for the learner's thread, waiting while the queue is full."""
         state = self.policy.state()
         if self.works is None:
-            self._learn_from(block, state, should_continue)
+            self.learn_from(block, state, should_continue)
             return
-        work = partial(self._learn_from, block, state)
+        work = partial(_learn_from, block, state)
         while not self.learner.is_over:
             with suppress(queue.Full):
                 self.works.put(work, timeout=QUEUE_SECONDS)
@@ -117,7 +119,7 @@ class Behavior:
                     if control.has_ended:
                         break
                     continue
-                work(should_continue)
+                work(self, should_continue)
         finally:
             control.leave()
         self.finish()
@@ -133,7 +135,7 @@ class Behavior:
                 while True:
                     work = works.get(timeout=timeout) if timeout else works.get_nowait()
                     try:
-                        work(lambda: control.safe_point(lambda: None))
+                        work(self, lambda: control.safe_point(lambda: None))
                     finally:
                         works.task_done()
 
@@ -165,7 +167,7 @@ class Behavior:
         """Also after it has diverged: it may be rolled back."""
         return not self.learner.is_over or (self.control.is_attended and self.learner.can_roll_back)
 
-    def _learn_from(self, block: Trajectories, state: State, should_continue: Callable[[], bool]) -> None:
+    def learn_from(self, block: Trajectories, state: State, should_continue: Callable[[], bool]) -> None:
         """Once it is over, it is saved, and still acts while others of its environment train."""
         learner = self.learner
         if learner.is_over:
@@ -203,3 +205,7 @@ class Behavior:
             self.finish()
         if learner.is_finished:
             self.finish()
+
+
+def _learn_from(block: Trajectories, state: State, behavior: Behavior, should_continue: Callable[[], bool]) -> None:
+    behavior.learn_from(block, state, should_continue)

@@ -235,13 +235,13 @@ class RankedLearning:
             self.runner.add_games(turn.behavior, turn.games, turn.num_sampled - turn.num_rows)
         if behavior.is_threaded:
             self._learning[turn.behavior] = turn
-            behavior.queue(partial(self._learn, behavior, turn))
+            behavior.queue(partial(self._learn, turn))
         else:
             version = behavior.learner.weights.first_version
-            self._learn(behavior, turn, self._should_continue)
+            self._learn(turn, behavior, self._should_continue)
             self._check(behavior, turn, is_rolled_back=behavior.learner.weights.first_version != version)
 
-    def _learn(self, behavior: Behavior, turn: Advance, should_continue: Callable[[], bool]) -> None:
+    def _learn(self, turn: Advance, behavior: Behavior, should_continue: Callable[[], bool]) -> None:
         """In the thread of its learner."""
         if behavior.learner.is_offline:
             self._meter.count(turn.num_rows)
