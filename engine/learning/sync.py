@@ -65,8 +65,8 @@ class Sync(Protocol):
     def all(self, flag: bool) -> bool:
         """Whether it is true on all ranks."""
 
-    def own_part(self, number: int) -> int:
-        """How many of so many rows are this rank's: those of all ranks add up to it."""
+    def own_part(self, number: int) -> range:
+        """Which of so many rows are this rank's: those of all ranks are all of them."""
 
     def seed(self, seed: int) -> int:
         """The seed for what has to differ between ranks, from one that they share."""
@@ -105,9 +105,9 @@ class OneRank:
         """See Sync."""
         return flag
 
-    def own_part(self, number: int) -> int:
+    def own_part(self, number: int) -> range:
         """See Sync."""
-        return number
+        return range(number)
 
     def seed(self, seed: int) -> int:
         """See Sync."""
@@ -299,9 +299,9 @@ class ProcessGroup:
         """See Sync."""
         return bool(self._exchange(_Kind.VOTE, np.array([flag], np.float64)).all())
 
-    def own_part(self, number: int) -> int:
+    def own_part(self, number: int) -> range:
         """See Sync."""
-        return number * (self.rank + 1) // self.size - number * self.rank // self.size
+        return range(number * self.rank // self.size, number * (self.rank + 1) // self.size)
 
     def seed(self, seed: int) -> int:
         """See Sync."""

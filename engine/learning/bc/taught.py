@@ -72,7 +72,7 @@ class TaughtExamples:
 
     def _draw(self) -> ClonedSteps | None:
         """This rank's steps of a mini-batch, None if there are none."""
-        size, random = self._sync.own_part(self._hyper.batch_size), self._imitation.random
+        size, random = len(self._sync.own_part(self._hyper.batch_size)), self._imitation.random
         if not size or not self.replay.num_steps:
             return None
         if self.replay.layout.memory_size:

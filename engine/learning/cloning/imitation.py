@@ -135,12 +135,13 @@ class Imitation:
     ) -> ClonedSteps | None:
         """This rank's steps of a mini-batch."""
         noise = self.noise(int(sequences.lengths[chosen].sum()))
-        first, end = (len(chosen) * rank // self._sync.size for rank in (self._sync.rank, self._sync.rank + 1))
-        begin, rows = (int(sequences.lengths[of].sum()) for of in (chosen[:first], chosen[first:end]))
+        part = self._sync.own_part(len(chosen))
+        own = chosen[part.start : part.stop]
+        begin, rows = (int(sequences.lengths[of].sum()) for of in (chosen[: part.start], own))
         if not rows:
             return None
         own_noise = None if noise is None else noise[begin : begin + rows]
-        return demonstrated_steps(demonstrations, sequences, chosen[first:end], self._is_squashed, own_noise)
+        return demonstrated_steps(demonstrations, sequences, own, self._is_squashed, own_noise)
 
     def _take_step(self, steps: ClonedSteps | None, learning_rate: float) -> list[Any]:
         """On these rows and those of other ranks; the error and spread of these."""

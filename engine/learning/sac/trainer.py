@@ -206,7 +206,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
         """Let reward signals learn from one mini-batch per `reward_signal_steps_per_update` new steps."""
         while self._streams.learn and self._due_signal_steps >= self._hyper.reward_signal_steps_per_update:
             if self._sync.all(self._replay.num_steps > 0):
-                count = max(1, self._sync.own_part(self._hyper.batch_size))
+                count = max(1, len(self._sync.own_part(self._hyper.batch_size)))
                 self._streams.update(self._replay.sample_transitions(count, self._random))
             self._due_signal_steps -= self._hyper.reward_signal_steps_per_update
             if not self._sync.all(should_continue()):
@@ -237,7 +237,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
     def _draw(self, step: int) -> Minibatch | None:
         """This rank's rows of a mini-batch, None if there are none."""
         hyper, beta = self._hyper, 0.0
-        count = self._sync.own_part(hyper.batch_size)
+        count = len(self._sync.own_part(hyper.batch_size))
         if not count or not self._replay.num_steps:
             return None
         if hyper.prioritized_replay is not None:

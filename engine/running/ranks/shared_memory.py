@@ -43,7 +43,7 @@ class SharedMemory:
         """file: of `num_bytes(size)`. deadline: in seconds, beyond which a rank is not waited for. check: why one is
         lost, "" where none is."""
         self.waited = 0.0
-        self._rank, self._size, self._deadline, self._check = rank, size, deadline, check
+        self._rank, self._deadline, self._check = rank, deadline, check
         self._memory = mmap.mmap(file, num_bytes(size))
         self._numbers = memoryview(self._memory)[: (size + 1) * LINE].cast("q")  # of the newest call of each rank
         self._given_up = size * LINE // 8  # behind them: whether a rank waits no more
@@ -92,11 +92,8 @@ class SharedMemory:
         if flat.device.type != "cpu":
             flat.copy_(torch.from_numpy(own))
 
-    def forget_mark(self) -> None:
-        """Called by one rank before the first call, while the others wait."""
-        self._numbers[0] = 0
-
     def _gather_message(self, values: Float64) -> Float64:
+        """At the place of a message of `reduce`: a rank that fails gathers one, while others reduce."""
         slot = self._next
         self._messages[slot][self._rank][: len(values)] = values
         self._meet()
@@ -150,27 +147,21 @@ def shared_memory(sync: Sync, deadline: float, check: Callable[[], str]) -> Shar
     find it."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return None  # on other processors, another rank may see that a message is written before it sees the message
-    size, mark = num_bytes(sync.size), int.from_bytes(os.urandom(6))
+    size, mark, place = num_bytes(sync.size), int.from_bytes(os.urandom(6)), sync.size * LINE + 8
     own = -1
     if sync.rank == 0:
         own = anonymous_file("rl-tui-ranks")
         os.truncate(own, size)
-        os.pwrite(own, mark.to_bytes(8, "little"), 0)
+        os.pwrite(own, mark.to_bytes(8, "little"), place)  # behind the word whether a rank waits no more
     pid, descriptor, mark = (int(each) for each in sync.gather(np.array([os.getpid(), own, mark], np.float64))[0])
     file = own
     with suppress(OSError):  # the other ranks are in a container of their own
         if sync.rank:
             file = os.open(f"/proc/{pid}/fd/{descriptor}", os.O_RDWR)
-            if os.pread(file, 8, 0) != mark.to_bytes(8, "little"):
+            if os.pread(file, 8, place) != mark.to_bytes(8, "little"):
                 os.close(file)
                 file = -1
-    found = None
-    if sync.all(file >= 0):
-        found = SharedMemory(file, sync.rank, sync.size, deadline, check)
-        sync.all(True)  # all have opened it
-        if sync.rank == 0:
-            found.forget_mark()
-        sync.all(True)
+    found = SharedMemory(file, sync.rank, sync.size, deadline, check) if sync.all(file >= 0) else None
     if file >= 0:
         os.close(file)
     return found

@@ -316,7 +316,7 @@ class SACOfAllRanks(SACTrainer):
             ranks = len(self._replays)
             self._replay, self._random = replay, random
             count = size * (rank + 1) // ranks - size * rank // ranks
-            with patch.object(OneRank, "own_part", lambda *_, part=count: part):
+            with patch.object(OneRank, "own_part", lambda *_, part=count: range(part)):
                 minibatch = super()._draw(step)
             if minibatch is not None:
                 drawn.append(minibatch)
