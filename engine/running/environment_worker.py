@@ -283,8 +283,8 @@ class EnvironmentWorker:
             self._runner.failure = error
         for behavior in self.behaviors.values():
             behavior.learner.fail(error)
-            if not behavior.is_threaded or (self._ranked is not None and not self._ranked.is_busy(behavior.spec.name)):
-                behavior.finish()
+        for behavior in self._inline:
+            behavior.finish()
 
     def _publish_failure(self, error: RlTuiError, behaviors: Sequence[str]) -> None:
         self._bus.publish(EnvironmentFailed(self.environment, tuple(behaviors), str(error), error.detail))

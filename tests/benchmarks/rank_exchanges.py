@@ -1,6 +1,6 @@
 """What ranks exchange, and how long it takes: gradients by their number and size, votes, and control words.
 
-python -m tests.benchmarks.rank_exchanges [--ranks 1,2,3,4] [--rounds 200]
+python -m tests.benchmarks.rank_exchanges [--ranks 2,3,4] [--rounds 200]
 
 Ranks are processes of this machine, over gloo and sockets of the loopback interface. The times of a gradient are fitted
 to those of a ring, as gloo reduces: c + 2 (R - 1) a + 2 (R - 1) / R * bytes / b, for R ranks, and the fit gives what
@@ -78,7 +78,7 @@ def in_words(seconds: float) -> str:
 def main(words: Sequence[str] | None = None) -> None:
     """Measure, and print two tables and the estimates."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.rank_exchanges", description=__doc__)
-    parser.add_argument("--ranks", type=lambda text: [int(each) for each in text.split(",")], default=[1, 2, 3, 4])
+    parser.add_argument("--ranks", type=lambda text: [int(each) for each in text.split(",")], default=[2, 3, 4])
     parser.add_argument("--rounds", type=int, default=200)
     chosen = parser.parse_args(words)
     measured = dict[tuple[int, int], float]()

@@ -12,6 +12,7 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 
 from rl_tui.engine.session.messages import CheckpointSaved, MetricsReported
+from rl_tui.engine.session.text import counted
 from tests.benchmarks.processes import run_python
 from tests.benchmarks.runs import read_events
 from tests.benchmarks.tables import table
@@ -37,19 +38,18 @@ def returns(preset: str, num_steps: int, num_ranks: int, seed: int) -> tuple[flo
 def main(words: Sequence[str] | None = None) -> None:
     """Train all, and print a table."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.rank_returns", description=__doc__)
-    whole = lambda text: [int(each) for each in text.split(",")]  # noqa: E731
-    parser.add_argument("--ranks", type=whole, default=[1, 2])
-    parser.add_argument("--seeds", type=whole, default=[1, 2, 3])
+    parser.add_argument("--ranks", default="1,2")
+    parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(PRESETS))
     chosen = parser.parse_args(words)
     rows = []
     for preset in chosen.only:
-        for ranks in chosen.ranks:
-            found = [returns(preset, PRESETS[preset], ranks, seed) for seed in chosen.seeds]
+        for ranks in map(int, chosen.ranks.split(",")):
+            found = [returns(preset, PRESETS[preset], ranks, seed) for seed in map(int, chosen.seeds.split(","))]
             earned = [one[0] for one in found]
             rows.append(
                 (
-                    f"{preset}, {ranks} rank{'s' if ranks > 1 else ''}",
+                    f"{preset}, {counted(ranks, 'rank')}",
                     f"{mean(earned):,.1f}",
                     " ".join(f"{each:,.1f}" for each in earned),
                     " ".join(f"{one[1]:,}" for one in found),

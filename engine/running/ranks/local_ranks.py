@@ -8,7 +8,8 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
-from subprocess import DEVNULL, Popen
+from contextlib import suppress
+from subprocess import DEVNULL, Popen, TimeoutExpired
 
 from rl_tui.engine.errors import ConfigError, SyncError
 from rl_tui.engine.running.ranks.world import KEY, LIFELINE, World
@@ -59,8 +60,9 @@ class LocalRanks:
         """Wait a moment for their end, then end them."""
         self.server.close()
         until = time.monotonic() + ENDING_SECONDS
-        while any(process.poll() is None for process in self._processes.values()) and time.monotonic() < until:
-            time.sleep(0.02)
+        for process in self._processes.values():
+            with suppress(TimeoutExpired):
+                process.wait(max(0.0, until - time.monotonic()))
         if self._lifeline >= 0:
             os.close(self._lifeline)  # the kernel kills those that are left, with all that they have started
             self._lifeline = -1
