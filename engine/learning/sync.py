@@ -19,9 +19,9 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
+from rl_tui.engine.learning.networks.flat import on_host
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 Float64: TypeAlias = NDArray[np.float64]
@@ -50,10 +50,14 @@ class Sync(Protocol):
         """The mean over the rows [B, ...] of all ranks; a rank may have none. Several ranks get it in float64, on the
         host."""
 
-    def average_gradients(self, gradients: Sequence[Array], rows: int) -> None:
+    def mean_of_each(self, values: Sequence[Array]) -> Sequence[Array]:
+        """`mean` of M arrays, whose rows have the same shape, in one exchange."""
+
+    def average_gradients(self, gradients: Sequence[Array], rows: int, may_continue: bool = True) -> bool:
         """Replace flat gradients, means over this many rows, by the means over the rows of all ranks.
 
-        On a rank without rows their values do not count.
+        On a rank without rows their values do not count. Returns whether `may_continue` is true on all ranks, which so
+        decide without another exchange whether this mini-batch is the last.
         """
 
     def means(self, terms: Sequence[Sequence[Array]], rows: Sequence[int]) -> Sequence[Sequence[Array]]:
@@ -94,8 +98,13 @@ class OneRank:
         """See Sync."""
         return values.mean(0)
 
-    def average_gradients(self, gradients: Sequence[Array], rows: int) -> None:
+    def mean_of_each(self, values: Sequence[Array]) -> Sequence[Array]:
         """See Sync."""
+        return [each.mean(0) for each in values]
+
+    def average_gradients(self, gradients: Sequence[Array], rows: int, may_continue: bool = True) -> bool:
+        """See Sync."""
+        return may_continue
 
     def means(self, terms: Sequence[Sequence[Array]], rows: Sequence[int]) -> Sequence[Sequence[Array]]:
         """See Sync."""
@@ -157,9 +166,11 @@ class Transport(Protocol):
     def gather(self, values: Float64) -> Float64:
         """f64[R, K]: the f64[K] of all ranks."""
 
-    def reduce(self, message: Float64, flat: Tensor, weigh: Weigh) -> None:
-        """Replace a vector by the weighted sum of those of all ranks. message: as of `gather`, of at most ROOM numbers;
-        weigh: makes the weights f64[R] of all, or raises, and then nothing is replaced."""
+    def reduce(self, message: Float64, vector: Array, weigh: Weigh) -> Float64:
+        """Replace a vector by the weighted sum of those of all ranks, and gather a message of at most ROOM numbers.
+
+        weigh: makes the weights f64[R] of all from their messages, or raises, and then nothing is replaced.
+        """
 
 
 class Gloo:
@@ -186,15 +197,17 @@ class Gloo:
         gathered: Float64 = received.numpy()
         return gathered
 
-    def reduce(self, message: Float64, flat: Tensor, weigh: Weigh) -> None:
+    def reduce(self, message: Float64, vector: Array, weigh: Weigh) -> Float64:
         """See Transport."""
-        weight = weigh(self.gather(message))[self.rank]
+        messages = self.gather(message)
+        flat, weight = torch.as_tensor(vector), weigh(messages)[self.rank]  # the same memory
         if weight:
             flat *= weight
         else:
             flat.zero_()
         with self._counting():
             self._distributed.all_reduce(flat, group=self._of_gpus if flat.is_cuda else self._group)
+        return messages
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
@@ -261,24 +274,27 @@ class ProcessGroup:
 
     def mean(self, values: Array) -> Array:
         """See Sync."""
-        if isinstance(values, np.ndarray):
-            sums = np.asarray(values.sum(0, dtype=np.float64))
-        else:
-            sums = values.sum(0, dtype=torch.float64).cpu().numpy()
-        total, *summed = self.sum(np.array([len(values), *np.ravel(sums)]))
-        means = np.reshape(summed, sums.shape) / max(total, 1)
-        return means if means.ndim else float(means)
+        return self.mean_of_each([values])[0]
 
-    def average_gradients(self, gradients: Sequence[Array], rows: int) -> None:
+    def mean_of_each(self, values: Sequence[Array]) -> Sequence[Array]:
         """See Sync."""
-        tensors = [torch.as_tensor(gradient) for gradient in gradients]  # the same memory
-        flat = tensors[0] if len(tensors) == 1 else torch.cat(tensors)
-        message = self._message(_Kind.GRADIENTS, np.array([rows, len(flat)], np.float64), _Status.WELL)
+        sums = _sums(values)
+        own = np.column_stack([[len(each) for each in values], sums.reshape(len(values), -1)])
+        summed = self.sum(own.ravel()).reshape(own.shape)
+        means = (summed[:, 1:] / np.maximum(summed[:, :1], 1)).reshape(sums.shape)
+        return list(means) if means.ndim > 1 else means.tolist()  # numbers, so that float32 minus a mean is float32
+
+    def average_gradients(self, gradients: Sequence[Array], rows: int, may_continue: bool = True) -> bool:
+        """See Sync."""
+        tensors = [torch.as_tensor(gradient) for gradient in gradients] if len(gradients) > 1 else []  # the same memory
+        vector = torch.cat(tensors) if tensors else gradients[0]
+        own = np.array([rows, may_continue], np.float64)
         with self._waiting(_Kind.GRADIENTS):
-            self.transport.reduce(message, flat, self._shares)
-        if flat is not tensors[0]:
-            for tensor, averaged in zip(tensors, torch.split(flat, list(map(len, tensors))), strict=True):
+            messages = self.transport.reduce(self._message(_Kind.GRADIENTS, own, _Status.WELL), vector, self._shares)
+        if tensors:
+            for tensor, averaged in zip(tensors, torch.split(vector, list(map(len, tensors))), strict=True):
                 tensor.copy_(averaged)
+        return bool(messages[:, _HEADER + 1].all())
 
     def _shares(self, messages: Float64) -> Float64:
         """f64[R]: of each rank's rows. Raises as `_exchange`."""
@@ -289,11 +305,12 @@ class ProcessGroup:
     def means(self, terms: Sequence[Sequence[Array]], rows: Sequence[int]) -> Sequence[Sequence[Array]]:
         """See Sync."""
         weights = np.array(rows, np.float64)[:, None]
-        own = np.array([[torch.as_tensor(term).item() for term in row] for row in terms])
+        fewest = min(map(len, terms))  # a custom loss may have come or gone meanwhile
+        own = np.array(on_host([term for row in terms for term in row[:fewest]])).reshape(len(terms), fewest)
         own = np.where(weights, own, 0) * weights
         summed = self.sum(np.concatenate([weights, own], axis=1).ravel()).reshape(len(terms), -1)
-        averaged = torch.from_numpy(summed[:, 1:] / np.maximum(summed[:, :1], 1))
-        return [list(row.unbind()) for row in averaged]
+        averaged: list[list[float]] = (summed[:, 1:] / np.maximum(summed[:, :1], 1)).tolist()
+        return averaged
 
     def all(self, flag: bool) -> bool:
         """See Sync."""
@@ -330,10 +347,12 @@ class ProcessGroup:
 
     def _require_same(self, messages: Float64) -> None:
         """All ranks are well, and make the same call."""
+        first, *others = messages[:, :_HEADER].tolist()
+        if first[0] == _Status.WELL and all(other == first for other in others):
+            return
         self._require_well(messages)
-        if (messages[:, 1:_HEADER] != messages[0, 1:_HEADER]).any():
-            calls = [f"rank {rank}: {_Kind(int(row[1])).name}[{int(row[2])}]" for rank, row in enumerate(messages)]
-            raise self._loses(f"the ranks are out of step ({', '.join(calls)})")
+        calls = [f"rank {rank}: {_Kind(int(row[1])).name}[{int(row[2])}]" for rank, row in enumerate(messages)]
+        raise self._loses(f"the ranks are out of step ({', '.join(calls)})")
 
     def _require_well(self, messages: Float64) -> None:
         """Raise if another rank has ended the update."""
@@ -365,3 +384,11 @@ class ProcessGroup:
         self._lost = reason
         self._caused_by_another = SyncError(f"this is rank {self.rank} of {self.size}, and {reason}; {self._kept}")
         return self._caused_by_another
+
+
+def _sums(values: Sequence[Array]) -> Float64:
+    """f64[M, ...]: over the rows of each."""
+    if isinstance(values[0], np.ndarray):
+        return np.stack([each.sum(0, dtype=np.float64) for each in values])
+    summed: Float64 = torch.stack([each.sum(0, dtype=torch.float64) for each in values]).cpu().numpy()
+    return summed

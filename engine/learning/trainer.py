@@ -87,8 +87,8 @@ class Trainer(Protocol):
     def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
         """Learn from what was added, with schedules read at `step`; returns metrics.
 
-        should_continue: called after each mini-batch, where other threads may use the interpreter. When it returns
-        False, the update ends with what it has learned so far.
+        should_continue: called with each mini-batch, where other threads may use the interpreter. When it returns
+        False, that mini-batch is the last of the update, which ends with what it has learned.
 
         Raises NonFiniteError after restoring the state before the update.
         """

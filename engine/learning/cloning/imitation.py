@@ -102,9 +102,10 @@ class Imitation:
         """
         losses, rows = list[list[Any]](), list[int]()
         for steps in minibatches:
-            losses.append(self._take_step(steps, learning_rate))
+            own, may_continue = self._take_step(steps, learning_rate, should_continue())
+            losses.append(own)
             rows.append(0 if steps is None else steps.num_rows)
-            if not self._sync.all(should_continue()):
+            if not may_continue:
                 break
         error, spread = map(_mean, zip(*self._sync.means(losses, rows), strict=True))
         if not (math.isfinite(error + spread) and self.step.is_finite):
@@ -143,16 +144,16 @@ class Imitation:
         own_noise = None if noise is None else noise[begin : begin + rows]
         return demonstrated_steps(demonstrations, sequences, own, self._is_squashed, own_noise)
 
-    def _take_step(self, steps: ClonedSteps | None, learning_rate: float) -> list[Any]:
-        """On these rows and those of other ranks; the error and spread of these."""
+    def _take_step(self, steps: ClonedSteps | None, learning_rate: float, may_continue: bool) -> tuple[list[Any], bool]:
+        """On these rows and those of other ranks; the error and spread of these, and whether all ranks may continue."""
         gradient, terms = self._flat.gradient.zero_(), list[Any]([0.0, 0.0])
         if steps is not None:
             loss = self.loss(steps)
             loss.total.backward()  # type: ignore[no-untyped-call]  # torch's signature
             terms = [loss.error.detach(), loss.spread.detach()]
-        self._sync.average_gradients([gradient], 0 if steps is None else steps.num_rows)
+        may_continue = self._sync.average_gradients([gradient], 0 if steps is None else steps.num_rows, may_continue)
         self.step(gradient, learning_rate)
-        return terms
+        return terms, may_continue
 
     @property
     def _is_squashed(self) -> bool:

@@ -55,6 +55,14 @@ def placed_together(
     return [next(arrived) if array.nbytes <= LARGE_BYTES else placed(array, device, precision) for array in arrays]
 
 
+def on_host(numbers: Sequence[Array]) -> list[float]:
+    """Numbers f32[] each, those of a device in one copy."""
+    are_there = [isinstance(number, Tensor) and number.device.type != "cpu" for number in numbers]
+    there = [number for number, is_there in zip(numbers, are_there, strict=True) if is_there]
+    arrived = iter(torch.stack(there).tolist() if there else [])
+    return [next(arrived) if is_there else float(number) for number, is_there in zip(numbers, are_there, strict=True)]
+
+
 def _numbers(packed: Tensor, start: int, like: Tensor) -> Tensor:
     """What begins at that byte, with the type and shape of another tensor; the same memory."""
     return packed[start : start + like.nbytes].view(like.dtype).view(like.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,8 +47,9 @@ def rollout_advantages(
     return gae(rollout.rewards, estimates.values, next_values, block.lengths, streams.gammas, lam)
 
 
-def normalized(advantage: Array, sync: Sync) -> Array:
-    """Advantages of mean 0 and deviation 1, over the rows of all ranks."""
-    centered = advantage - sync.mean(advantage)
-    deviation = sync.mean(centered * centered) ** 0.5  # of the population: torch's std() divides by one less
-    return centered / (deviation + EPSILON)
+def normalized(advantages: Sequence[Array], sync: Sync) -> list[Array]:
+    """Each of these arrays f32[B] with mean 0 and deviation 1, over the rows of all ranks."""
+    means = sync.mean_of_each(advantages)
+    centered = [advantage - mean for advantage, mean in zip(advantages, means, strict=True)]
+    variances = sync.mean_of_each([each * each for each in centered])  # of populations: torch's divide by one less
+    return [each / (variance**0.5 + EPSILON) for each, variance in zip(centered, variances, strict=True)]

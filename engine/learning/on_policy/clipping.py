@@ -5,8 +5,8 @@ Shapes: N rows of a rollout, B rows of a mini-batch, A continuous dimensions, K 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from rl_tui.engine.learning.distributions import array_namespace, one_hot
 from rl_tui.engine.learning.on_policy.actor_critic import Outputs
 from rl_tui.engine.learning.on_policy.advantages import normalized
-from rl_tui.engine.learning.on_policy.prepared import Columns, Minibatch
+from rl_tui.engine.learning.on_policy.minibatches import Part
+from rl_tui.engine.learning.on_policy.prepared import Columns, PreparedRollout
 from rl_tui.engine.learning.on_policy.settings import ClippedSettings
 from rl_tui.engine.learning.on_policy.surrogate import ActionProbabilities, clipped_surrogate, divergence
 from rl_tui.engine.learning.on_policy.trainer import OnPolicyTrainer
+from rl_tui.engine.learning.row_selection import RowSelection
 from rl_tui.engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled
 from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.trainer import Metrics
@@ -84,17 +86,19 @@ class ClippedTrainer(OnPolicyTrainer[S, Coefficients]):
             "continuous": block.continuous_actions,
             "chosen": one_hot(block.discrete_actions, self._spec.actions.branches),
             "log_probs": block.log_probs.sum(1, keepdims=True) if hyper.joint_ratio else block.log_probs,
-            "advantage": normalized(advantage, sync) if hyper.normalize_advantage == "buffer" else advantage,
+            "advantage": normalized([advantage], sync)[0] if hyper.normalize_advantage == "buffer" else advantage,
         }
         if block.action_mask is not None:
             columns["allowed"] = block.action_mask.astype(np.float32)
         return columns
 
-    def _normalized(self, minibatch: Minibatch, sync: Sync) -> Minibatch:
+    def _completed(self, prepared: PreparedRollout, parts: Sequence[Part], sync: Sync) -> Sequence[Part]:
         """With advantages normalized, if that is done for each mini-batch."""
         if self._hyper.normalize_advantage != "minibatch":
-            return minibatch
-        return minibatch.with_columns(lambda of: of | {"advantage": normalized(of["advantage"], sync)})
+            return parts
+        own = [RowSelection(part.rows, part.placed_rows)(prepared.columns["advantage"]) for part in parts]
+        of_parts = zip(parts, normalized(own, sync), strict=True)
+        return [replace(part, columns={"advantage": advantage}) for part, advantage in of_parts]
 
     def _coefficients(self, step: int) -> Coefficients:
         hyper, end = self._hyper, self._config.max_steps

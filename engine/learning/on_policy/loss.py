@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import torch
-from torch import Tensor
-
+from rl_tui.engine.learning.networks.flat import on_host
 from rl_tui.engine.learning.on_policy.actor_critic import Outputs
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
@@ -47,16 +45,8 @@ def means_and_number(terms: Sequence[Terms], weights: Sequence[int], number: Arr
     """The means of terms, and one more number f32[], moved to the host together."""
     by_name, total = zip(*terms, strict=False), sum(weights)  # a custom loss may have come or gone meanwhile
     sums = [sum(term * weight for term, weight in zip(of, weights, strict=True)) for of in by_name]
-    *found, last = _on_host([*sums, number])
+    *found, last = on_host([*sums, number])
     return [each / total for each in found], last
-
-
-def _on_host(numbers: Sequence[Array]) -> list[float]:
-    """Numbers f32[] each, those of a device in one copy."""
-    are_there = [isinstance(number, Tensor) and number.device.type != "cpu" for number in numbers]
-    there = [number for number, is_there in zip(numbers, are_there, strict=True) if is_there]
-    arrived = iter(torch.stack(there).tolist() if there else [])
-    return [next(arrived) if is_there else float(number) for number, is_there in zip(numbers, are_there, strict=True)]
 
 
 def metrics(terms: Terms, tags: Sequence[str]) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -17,15 +18,20 @@ from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.row_selection import RowSelection
 from rl_tui.engine.specs import Int64
 
+Array: TypeAlias = Any  # numpy array or torch tensor
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """The rows of a mini-batch, i64[B] of a rollout. sequences: into which they are divided, None without memory.
-    placed_rows: the same numbers on the networks' device, None where they are not there yet."""
+    placed_rows: the same numbers on the networks' device, None where they are not there yet. columns: by name, in place
+    of the rollout's. is_shared: whether every rank has some rows of the mini-batch."""
 
     rows: Int64
     sequences: Sequences | None
     placed_rows: Tensor | None = None
+    columns: Mapping[str, Array] = field(default_factory=dict)
+    is_shared: bool = True
 
 
 def split_rows(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -53,10 +52,6 @@ class Minibatch:
         own = {name: self.columns[name] for name in ("log_probs", "returns", "values")}
         return self.rollout.minibatch(self.rows, advantages=self.columns["advantage"], **own)
 
-    def with_columns(self, change: Callable[[Columns], Columns]) -> Minibatch:
-        """With other columns."""
-        return replace(self, columns=change(self.columns))
-
     def as_tensors(self) -> Minibatch:
         """The same memory as tensors."""
         columns = {name: torch.as_tensor(column) for name, column in self.columns.items()}
@@ -86,6 +81,7 @@ class PreparedRollout:
         """The rows of a part."""
         select = RowSelection(part.rows, part.placed_rows)
         features = tuple([select(column) for column in self.features])
-        columns = {name: select(column) for name, column in self.columns.items()}
+        own = {name: select(column) for name, column in self.columns.items() if name not in part.columns}
+        columns = {**own, **part.columns}
         joint = None if self.joint is None else self.joint.select(part.rows)
         return Minibatch(self.rollout, part.rows, features, columns, part.sequences, joint)

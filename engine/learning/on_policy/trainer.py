@@ -9,7 +9,9 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -110,9 +112,9 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         """Terms that autograd differentiates, as many in every mini-batch of an update."""
         return ()
 
-    def _normalized(self, minibatch: Minibatch, sync: Sync) -> Minibatch:
-        """With what is computed over the rows that all ranks have of a mini-batch; this rank may have none."""
-        return minibatch
+    def _completed(self, prepared: PreparedRollout, parts: Sequence[Part], sync: Sync) -> Sequence[Part]:
+        """With the columns that are computed over the rows that all ranks have of each; this rank may have none."""
+        return parts
 
     def _reported(self, coefficients: C) -> Metrics:
         """Coefficients by tag."""
@@ -259,16 +261,16 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         values: Sequence[Array] = ()
         with np.errstate(over="ignore", invalid="ignore"):
             prepared = self._prepare(Rollout.of([(block, self._streams.peek(block))]), ONE_RANK)
-            parts = num_parts(prepared.num_rows, self._hyper.batch_size)
-            for part in self._split(prepared, parts, None):
-                if len(part.rows):
-                    minibatch = self._normalized(prepared.minibatch(part), ONE_RANK)
-                    outputs = self._outputs(minibatch)
-                    loss = self._loss(outputs, minibatch, coefficients)
-                    if added:
-                        loss, values = added_terms.with_added(loss, outputs, minibatch, added)
-                    found.append(unsigned(loss.read(self.tags, values), self.tags))
-                    counts.append(len(part.rows))
+            split = self._split(prepared, num_parts(prepared.num_rows, self._hyper.batch_size), None)
+            parts = [part for part in split if len(part.rows)]
+            for part in self._completed(prepared, parts, ONE_RANK):
+                minibatch = prepared.minibatch(part)
+                outputs = self._outputs(minibatch)
+                loss = self._loss(outputs, minibatch, coefficients)
+                if added:
+                    loss, values = added_terms.with_added(loss, outputs, minibatch, added)
+                found.append(unsigned(loss.read(self.tags, values), self.tags))
+                counts.append(len(part.rows))
         return self._metrics(means(found, counts), added)
 
     def _prepare(self, rollout: Rollout, sync: Sync) -> PreparedRollout:
@@ -313,40 +315,49 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         should_continue: Callable[[], bool],
     ) -> list[Terms]:
         """Terms of every mini-batch of every pass; a pass that moved further than `target_kl` is the last."""
-        terms: list[Terms] = []
-        parts = num_parts(self._sync.sum(prepared.num_rows), self._hyper.batch_size)
-        for _ in range(self._hyper.num_epoch):
-            learned, rows, may_continue = [], [], True
-            for part, is_shared in self._plan(prepared, parts):
-                learned.append(self._take_step(prepared, part, is_shared, learning_rate, coefficients))
+        terms, rows, may_continue = list[Terms](), list[int](), True
+        for parts in self._plan(prepared):
+            begin = len(terms)
+            for part in parts:
+                may_continue = should_continue()
+                own, may_continue = self._take_step(prepared, part, learning_rate, coefficients, may_continue)
+                terms.append(own)
                 rows.append(len(part.rows))
-                may_continue = self._sync.all(should_continue())
                 if not may_continue:
                     break
-            last = [unsigned(averaged, self.tags) for averaged in self._sync.means(learned, rows)]
-            terms += last
-            if not may_continue or self._moved_too_far(last):
+            if not may_continue or self._moved_too_far(terms[begin:], rows[begin:]):
                 break
-        return terms
+        return self._averaged(terms, rows)
 
-    def _moved_too_far(self, terms: Sequence[Terms]) -> bool:
-        """Whether the policy moved further than `target_kl` in the mini-batches with these terms."""
+    def _moved_too_far(self, terms: Sequence[Terms], rows: Sequence[int]) -> bool:
+        """Whether the policy moved further than `target_kl` in these mini-batches."""
         target = self._hyper.target_kl
         if target is None:
             return False
-        divergences = [self._metrics(of)[DIVERGENCE] for of in terms]
+        divergences = [self._metrics(of)[DIVERGENCE] for of in self._averaged(terms, rows)]
         return bool(sum(divergences) > target * len(divergences))
 
-    def _plan(self, prepared: PreparedRollout, parts: int) -> list[tuple[Part, bool]]:
-        """This rank's rows of every mini-batch of a pass, and whether every rank has some; those of none are left out.
+    def _averaged(self, terms: Sequence[Terms], rows: Sequence[int]) -> list[Terms]:
+        """Those of mini-batches, over the rows that all ranks have of each."""
+        return [unsigned(averaged, self.tags) for averaged in self._sync.means(terms, rows)]
 
-        All ranks so have the same number of mini-batches, planned before the first one.
+    def _plan(self, prepared: PreparedRollout) -> list[list[Part]]:
+        """This rank's rows of every mini-batch of every pass; mini-batches without any rows are left out.
+
+        All ranks so have the same mini-batches, and exchange what is computed of them before the first one.
         """
-        plan = self._split(prepared, parts, self._random)
+        number = num_parts(self._sync.sum(prepared.num_rows), self._hyper.batch_size)
+        splits = [self._split(prepared, number, self._random) for _ in range(self._hyper.num_epoch)]
+        counts = np.array([len(part.rows) for split in splits for part in split], np.float64)
+        of_ranks = iter(self._sync.gather(counts).T.tolist())
+        passes = [
+            [replace(part, is_shared=all(rows)) for part in split if any(rows := next(of_ranks))] for split in splits
+        ]
+        parts = [part for each in passes for part in each]
         if isinstance(parameters := self._network.parameters, Tensor) and parameters.device.type != "cpu":
-            plan = placed_parts(plan, parameters.device)
-        of_ranks = self._sync.gather(np.array([len(part.rows) for part in plan], np.float64)).T.tolist()
-        return [(part, all(rows)) for part, rows in zip(plan, of_ranks, strict=True) if any(rows)]
+            parts = placed_parts(parts, parameters.device)
+        completed = iter(self._completed(prepared, parts, self._sync))
+        return [list(islice(completed, len(each))) for each in passes]
 
     def _split(self, prepared: PreparedRollout, parts: int, random: np.random.Generator | None) -> list[Part]:
         """One pass; see `split_rows`. Joint steps stay whole, since their agents share most of the computation."""
@@ -354,24 +365,25 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         return split_rows(prepared.num_rows, parts, random, prepared.sequences, joint)
 
     def _take_step(
-        self, prepared: PreparedRollout, part: Part, is_shared: bool, learning_rate: float, coefficients: C
-    ) -> Terms:
-        """Take one step by the rows of all ranks; returns the terms of this one's, zeros without any.
+        self, prepared: PreparedRollout, part: Part, learning_rate: float, coefficients: C, may_continue: bool
+    ) -> tuple[Terms, bool]:
+        """Take one step by the rows of all ranks; returns the terms of this one's, zeros without any, and whether all
+        ranks may continue.
 
-        is_shared: whether every rank has some; otherwise no hooks are called. Reward signals that learn are hooks.
+        Hooks are called where every rank has some. Reward signals that learn are hooks.
         """
         added = self._terms(coefficients)
         terms: Terms = (0.0,) * (1 + len(self.tags) + len(added))
-        minibatch = self._normalized(prepared.minibatch(part), self._sync)
+        minibatch = prepared.minibatch(part)
         if len(part.rows):
             terms = self._backward(minibatch, coefficients, added)
-        self._sync.average_gradients([self._network.gradient], len(part.rows))
+        may_continue = self._sync.average_gradients([self._network.gradient], len(part.rows), may_continue)
         self._step(self._network.gradient, learning_rate)
-        if self._train_step_hooks and is_shared:
+        if self._train_step_hooks and part.is_shared:
             step = TrainStep(self._spec.name, minibatch.sample, self._metrics(unsigned(terms, self.tags), added))
             for hook in self._train_step_hooks:
                 hook(step)
-        return terms
+        return terms, may_continue
 
     def _backward(self, minibatch: Minibatch, coefficients: C, added: Sequence[AddedTerm]) -> Terms:
         """The terms of these rows, with the gradient of their loss in the network's."""

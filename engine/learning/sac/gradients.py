@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-import torch
 
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout
+from rl_tui.engine.learning.networks.flat import on_host
 from rl_tui.engine.learning.sac.batch import SoftBatch
 from rl_tui.engine.learning.sac.gradients_numpy import NumpySoftGradients
 from rl_tui.engine.learning.sac.losses import SoftLosses, soft_losses
@@ -73,5 +73,6 @@ class TorchSoftGradients:
 
     def mean(self, rows: Sequence[Sequence[Array]]) -> list[float]:
         """See SoftGradients. Waits for the device once."""
-        means: list[float] = torch.stack([torch.stack(tuple(row)) for row in rows]).mean(0).tolist()
+        numbers = on_host([number for row in rows for number in row])
+        means: list[float] = np.reshape(numbers, (len(rows), -1)).mean(0).tolist()
         return means

@@ -186,11 +186,12 @@ class SACTrainer(ActorTrainer[SACSettings]):
                     returns = self._include_waiting(self._include)
                 while self._due_steps >= self._hyper.steps_per_update:
                     minibatch = self._draw(step)
-                    terms.append(self._learn(minibatch, learning_rate, step))
+                    own, may_continue = self._learn(minibatch, learning_rate, step, should_continue())
+                    terms.append(own)
                     rows.append(0 if minibatch is None else minibatch.num_rows)
                     self._due_steps -= self._hyper.steps_per_update
                     cloning.append(self._clone(self._hyper.learning_rate, step, should_continue))
-                    if not self._sync.all(should_continue()):
+                    if not may_continue:
                         break
                 else:
                     self._update_signals(should_continue)
@@ -212,12 +213,16 @@ class SACTrainer(ActorTrainer[SACSettings]):
             if not self._sync.all(should_continue()):
                 return
 
-    def _learn(self, minibatch: Minibatch | None, learning_rate: float, step: int) -> list[Array]:
-        """Take one step on these rows and those of other ranks; returns the `_terms` of these, zeros without any."""
+    def _learn(
+        self, minibatch: Minibatch | None, learning_rate: float, step: int, may_continue: bool
+    ) -> tuple[list[Array], bool]:
+        """Take one step on these rows and those of other ranks; returns the `_terms` of these, zeros without any, and
+        whether all ranks may continue."""
         parameters = self._parameters
         losses = None if minibatch is None else self._losses(minibatch, self._random)
         gradients = [flat.gradient for flat in parameters.trained().values()]
-        self._sync.average_gradients(gradients, 0 if minibatch is None else minibatch.num_rows)
+        rows = 0 if minibatch is None else minibatch.num_rows
+        may_continue = self._sync.average_gradients(gradients, rows, may_continue)
         if not parameters.has_finite_gradients():
             seen = () if minibatch is None else minibatch.observations
             large = largest_observation(self._spec.observations, seen) if seen else ""
@@ -228,11 +233,11 @@ class SACTrainer(ActorTrainer[SACSettings]):
         followed = parameters.q if parameters.value is None else parameters.value
         parameters.target.parameters.lerp_(followed.parameters, self._hyper.tau)
         if minibatch is None or losses is None:
-            return [0.0] * self._num_terms
+            return [0.0] * self._num_terms, may_continue
         terms = _terms(losses)
         for hook in self._train_step_hooks:
             hook(TrainStep(self._spec.name, minibatch, self._metrics(terms), losses.errors))
-        return terms
+        return terms, may_continue
 
     def _draw(self, step: int) -> Minibatch | None:
         """This rank's rows of a mini-batch, None if there are none."""

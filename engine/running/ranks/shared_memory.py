@@ -13,22 +13,21 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from rl_tui.engine.learning.sync import ROOM, Float64, Sync, Weigh
-from rl_tui.engine.running.machine.devices import usable_cpus
+from rl_tui.engine.learning.sync import ROOM, Array, Float64, Sync, Weigh
 from rl_tui.engine.sampling.pools.shared_memory import anonymous_file
 
 LINE = 64  # bytes: of a processor's cache, which two ranks should not both write to
 PAYLOAD = 1 << 20  # bytes of gradients that are exchanged at once
 MESSAGE = ROOM * 8
-SLOT = MESSAGE + PAYLOAD
 NUM_SLOTS = 2  # a rank that writes the next one may be read meanwhile; the others have then read the one before
-SPINS = 300  # looks at memory without a pause, where each rank has a core: about 30 us
-YIELDS = 200  # looks after each of which other threads and processes may run
+YIELDING_SECONDS = 1e-3  # of looks without a pause, between which others may run: the shortest one takes 0.1 ms
 NAP_SECONDS = 5e-5  # between looks after that
 CHECK_SECONDS = 0.05  # between looks whether a rank is lost
 
@@ -49,13 +48,10 @@ class SharedMemory:
         self._given_up = size * LINE // 8  # behind them: whether a rank waits no more
         self._others = [other * LINE // 8 for other in range(size) if other != rank]
         self._number = 0
-        self._spins = SPINS if usable_cpus() >= size else 0
-        begin = [[(size + 1) * LINE + (slot * size + each) * SLOT for each in range(size)] for slot in range(NUM_SLOTS)]
-        self._messages = [
-            [np.ndarray((ROOM,), np.float64, self._memory, start) for start in starts] for starts in begin
-        ]
+        begin = [(size + 1) * LINE + slot * size * (MESSAGE + PAYLOAD) for slot in range(NUM_SLOTS)]
+        self._messages = [np.ndarray((size, ROOM), np.float64, self._memory, start) for start in begin]
         self._payloads = [
-            [np.ndarray((PAYLOAD,), np.uint8, self._memory, start + MESSAGE) for start in starts] for starts in begin
+            np.ndarray((size, PAYLOAD), np.uint8, self._memory, start + size * MESSAGE) for start in begin
         ]
 
     def gather(self, values: Float64) -> Float64:
@@ -64,40 +60,40 @@ class SharedMemory:
             return self._gather_message(values)
         parts = []
         for start in range(0, len(values), PAYLOAD // 8):
-            part = values[start : start + PAYLOAD // 8]
-            slot = self._next
-            self._payloads[slot][self._rank][: part.nbytes].view(np.float64)[:] = part
+            payloads = self._write(values[start : start + PAYLOAD // 8])
             self._meet()
-            parts.append(np.stack([of[: part.nbytes].view(np.float64) for of in self._payloads[slot]]))
+            parts.append(payloads.copy())
         return np.concatenate(parts, axis=1)
 
-    def reduce(self, message: Float64, flat: Tensor, weigh: Weigh) -> None:
+    def reduce(self, message: Float64, vector: Array, weigh: Weigh) -> Float64:
         """See Transport."""
-        own = flat.detach().cpu().numpy()
+        own = vector if isinstance(vector, np.ndarray) else vector.detach().cpu().numpy()
         per_part = PAYLOAD // own.itemsize
-        weights: Float64 | None = None
-        for start in range(0, max(1, len(own)), per_part):
-            part = own[start : start + per_part]
-            slot = self._next
-            if weights is None:
-                self._messages[slot][self._rank][: len(message)] = message
-            self._payloads[slot][self._rank][: part.nbytes].view(own.dtype)[:] = part
+        first, *others = (own[start : start + per_part] for start in range(0, max(1, len(own)), per_part))
+        payloads = self._write(first)
+        messages = self._gather_message(message)
+        weights = weigh(messages)
+        _add_up(payloads, weights, first)
+        for part in others:
+            payloads = self._write(part)
             self._meet()
-            if weights is None:
-                weights = weigh(np.stack(self._messages[slot])[:, : len(message)])
-            part[:] = 0
-            for weight, of in zip(weights.tolist(), self._payloads[slot], strict=True):  # in one order on all ranks
-                if weight:  # what a rank without rows has may not be finite
-                    part += own.dtype.type(weight) * of[: part.nbytes].view(own.dtype)
-        if flat.device.type != "cpu":
-            flat.copy_(torch.from_numpy(own))
+            _add_up(payloads, weights, part)
+        if isinstance(vector, Tensor) and vector.device.type != "cpu":
+            vector.copy_(torch.from_numpy(own))
+        return messages
 
     def _gather_message(self, values: Float64) -> Float64:
-        """At the place of a message of `reduce`: a rank that fails gathers one, while others reduce."""
-        slot = self._next
-        self._messages[slot][self._rank][: len(values)] = values
+        """Meets once, at the place of a message of `reduce`: a rank that fails gathers one, while others reduce."""
+        messages = self._messages[self._next]
+        messages[self._rank, : len(values)] = values
         self._meet()
-        return np.stack(self._messages[slot])[:, : len(values)]
+        return messages[:, : len(values)].copy()
+
+    def _write(self, part: NDArray[Any]) -> NDArray[Any]:
+        """Write a part of a vector; returns [R, K], those of all ranks once they have met."""
+        payloads = self._payloads[self._next][:, : part.nbytes].view(part.dtype)
+        payloads[self._rank] = part
+        return payloads
 
     @property
     def _next(self) -> int:
@@ -110,20 +106,16 @@ class SharedMemory:
         number, numbers = self._number, self._numbers
         numbers[self._rank * LINE // 8] = number
         for other in self._others:
-            for _ in range(self._spins):
-                if numbers[other] >= number:
-                    break
-            else:
-                if numbers[other] < number:
-                    self._wait(other)
+            if numbers[other] < number:
+                self._wait(other)
 
     def _wait(self, other: int) -> None:
         number, numbers, start = self._number, self._numbers, time.monotonic()
         try:
-            for _ in range(YIELDS):
-                time.sleep(0)  # gives away the interpreter, and the core
+            while time.monotonic() < start + YIELDING_SECONDS:
                 if numbers[other] >= number:
                     return
+                os.sched_yield()
             check_at = start + CHECK_SECONDS
             while numbers[other] < number:
                 time.sleep(NAP_SECONDS)
@@ -137,9 +129,17 @@ class SharedMemory:
             self.waited += time.monotonic() - start
 
 
+def _add_up(payloads: NDArray[Any], weights: Float64, into: NDArray[Any]) -> None:
+    """The weighted sum of [R, K], in the same order on all ranks."""
+    counting = np.flatnonzero(weights)  # what a rank without rows has may not be finite
+    into[:] = 0
+    for rank in counting:
+        into += payloads.dtype.type(weights[rank]) * payloads[rank]
+
+
 def num_bytes(size: int) -> int:
     """Of the memory of so many ranks."""
-    return (size + 1) * LINE + NUM_SLOTS * size * SLOT
+    return (size + 1) * LINE + NUM_SLOTS * size * (MESSAGE + PAYLOAD)
 
 
 def shared_memory(sync: Sync, deadline: float, check: Callable[[], str]) -> SharedMemory | None:

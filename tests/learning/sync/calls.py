@@ -45,6 +45,9 @@ def means(sync: Sync) -> list[Any]:
         sync.mean(rows[:, 0]),
         sync.mean(rows[::-1].astype(np.float32)[:, 0]),
         sync.mean(torch.from_numpy(rows)[:, 0]),
+        *sync.mean_of_each([rows[:, 0], rows[:, 0]]),
+        *sync.mean_of_each([torch.from_numpy(rows)[:, 0]]),
+        *sync.mean_of_each([rows, rows[:0] if sync.rank else rows[:1]]),
         [[float(number) for number in row] for row in averaged],
     ]
 
@@ -54,14 +57,18 @@ def votes(sync: Sync) -> list[bool]:
     return [sync.all(True), sync.all(sync.rank < sync.size - 1), sync.all(False)]
 
 
-def averages(sync: Sync, dtype: str) -> list[np.ndarray]:
-    """Of one gradient in numpy; of two in torch. That of rank 1, without rows, counts nothing."""
+def averages(sync: Sync, dtype: str) -> tuple[list[np.ndarray], list[bool]]:
+    """Of one gradient in numpy; of two in torch. That of rank 1, without rows, counts nothing. Then whether all ranks
+    may continue: all, all but the last one, all but the first one."""
     rows, own = (5, 0, 2)[sync.rank], np.full(3, sync.rank, dtype)
     own[0] = np.nan if sync.rank == 1 else 1
     first, second = torch.from_numpy(own.copy()), torch.from_numpy(own[1:] * 10)
-    sync.average_gradients([own], rows)
-    sync.average_gradients([first, second], rows)
-    return [own, first.numpy(), second.numpy()]
+    may_continue = [
+        sync.average_gradients([own], rows),
+        sync.average_gradients([first, second], rows, sync.rank < sync.size - 1),
+        sync.average_gradients([np.ones(1)], rows, sync.rank > 0),
+    ]
+    return [own, first.numpy(), second.numpy()], may_continue
 
 
 def statistics(sync: Sync) -> list[Any]:

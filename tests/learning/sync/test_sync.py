@@ -39,9 +39,11 @@ def test_sums_of_few_and_of_many_numbers_are_over_all_ranks(three: Ranks) -> Non
 def test_means_are_over_the_rows_of_all_ranks_of_which_one_has_none(three: Ranks) -> None:
     found = three.results(calls.means)
     same(found)
-    of_columns, *firsts, terms = found[0]
-    np.testing.assert_allclose(of_columns, ROWS.mean(0), rtol=1e-12)
-    assert firsts == pytest.approx([ROWS[:, 0].mean()] * 3, rel=1e-6)
+    of_columns, *firsts, of_columns_too, of_one_row, terms = found[0]
+    for columns in (of_columns, of_columns_too):
+        np.testing.assert_allclose(columns, ROWS.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(of_one_row, ROWS[0], rtol=1e-12)
+    assert firsts == pytest.approx([ROWS[:, 0].mean()] * 6, rel=1e-6)
     assert terms == [[pytest.approx((0 * 1 + 1 * 2 + 2 * 3) / 6), pytest.approx(1)], [pytest.approx(2), 0]]
 
 
@@ -53,8 +55,10 @@ def test_a_vote_needs_all(three: Ranks) -> None:
 def test_gradients_are_averaged_by_rows_and_that_of_no_rows_does_not_count(three: Ranks, dtype: str) -> None:
     found = three.results(calls.averages, dtype)
     same(found)
+    gradients, may_continue = found[0]
+    assert may_continue == [True, False, False]
     expected = [1, 2 * 2 / 7, 2 * 2 / 7]
-    for own, values in zip(found[0], [expected, expected, [10 * 4 / 7] * 2], strict=True):
+    for own, values in zip(gradients, [expected, expected, [10 * 4 / 7] * 2], strict=True):
         assert own.dtype == dtype
         np.testing.assert_allclose(own, values, rtol=1e-6)
 
@@ -98,7 +102,7 @@ def test_one_rank_changes_nothing() -> None:
     assert ONE_RANK.sum(rows) is rows
     assert (ONE_RANK.sum(3), ONE_RANK.all(False), ONE_RANK.seed(5), ONE_RANK.size) == (3, False, 5, 1)
     gradient, terms = torch.full((3,), 2.0), [[1.0]]
-    ONE_RANK.average_gradients([gradient], 0)
+    assert [ONE_RANK.average_gradients([gradient], 0, may_continue) for may_continue in (True, False)] == [True, False]
     assert gradient.tolist() == [2, 2, 2]
     assert ONE_RANK.means(terms, [0]) is terms
 
