@@ -182,7 +182,7 @@ class EnvironmentWorker:
             self._bus.publish(BehaviorStateChanged(name, "training"))
         try:
             while self._should_continue() and not self._is_over():
-                if self._ranked is not None and self._ranked.take_turn():
+                if self._ranked is not None and self._ranked.take_due_turn():
                     continue
                 self._step()
                 if not control.is_lost:

@@ -1,4 +1,4 @@
-"""What ranks exchange, and how long it takes: gradients by their number and size, votes, and control words.
+"""What ranks exchange, and how long it takes: gradients by their number and size, flags, and control words.
 
 python -m tests.benchmarks.rank_exchanges [--ranks 2,3,4] [--rounds 200]
 

@@ -34,5 +34,5 @@ def timed(sync: Sync, sizes: Sequence[int], rounds: int, in_memory: bool) -> dic
             start = time.perf_counter()
             sync.all(True)
             seconds.append(time.perf_counter() - start)
-        found["vote"] = median(seconds)
+        found["a flag"] = median(seconds)
     return found

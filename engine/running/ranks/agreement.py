@@ -21,7 +21,7 @@ class Agreement(Protocol):
         """What this rank has."""
 
     def exchange(self) -> None:
-        """Called at every safe point."""
+        """Hear what other ranks have, and send what is new here."""
 
     def beat(self) -> None:
         """Called where this rank waits for a disk. Raises nothing."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.lessons.lessons import Lessons
-from rl_tui.engine.running.ranks.leader import BEAT_SECONDS, LOOK_SECONDS, NAMING_LOOK_SECONDS, NAMING_SECONDS
+from rl_tui.engine.running.ranks.leader import BEAT_SECONDS, NAMING_LOOK_SECONDS, NAMING_SECONDS
 from rl_tui.engine.running.ranks.messages import (
     Change,
     ControlWord,
@@ -49,7 +49,6 @@ class Follower:
         self._turn: Turn | None = None  # not carried out yet: what comes after it waits
         self._known_lessons = lessons.state(), lessons.num_resets
         self._beat: Trigger[float] = Trigger(BEAT_SECONDS, by_clock=True)
-        self._look: Trigger[float] = Trigger(LOOK_SECONDS, by_clock=True)
 
     def report(self, report: Report) -> None:
         """Send rank 0 this."""
@@ -57,8 +56,8 @@ class Follower:
         self._link.send(report)
 
     def exchange(self) -> None:
-        """Hear what rank 0 wants, up to its next turn. Called at every safe point."""
-        self._look.fire(self._role.clock(), lambda _: self._exchange())
+        """Hear what rank 0 wants, up to its next turn."""
+        self._exchange()
 
     def _exchange(self, *, may_be_silent: bool = False) -> None:
         if self._control.stop_mode is None:

@@ -117,17 +117,13 @@ class Leader:
         self._sent = ControlWord(lessons=(lessons.state(), lessons.num_resets))
         self._lessons_version = lessons.version
         self._beat: Trigger[float] = Trigger(BEAT_SECONDS, by_clock=True)
-        self._look: Trigger[float] = Trigger(LOOK_SECONDS, by_clock=True)
 
     def report(self, report: Report) -> None:
         """Of this rank."""
         self._take(0, report)
 
     def exchange(self) -> None:
-        """Hear the others, and send them what has changed. Called at every safe point."""
-        self._look.fire(self._role.clock(), lambda _: self._exchange())
-
-    def _exchange(self) -> None:
+        """Hear the others, and send them what has changed."""
         if self._has_stopped:
             return
         if self._lost is not None:

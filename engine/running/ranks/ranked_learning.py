@@ -14,7 +14,7 @@ from rl_tui.engine.running.learner import Learner, unnoticed
 from rl_tui.engine.running.lessons.lessons import Lessons
 from rl_tui.engine.running.ranks.agreement import Agreement
 from rl_tui.engine.running.ranks.follower import Follower
-from rl_tui.engine.running.ranks.leader import Leader
+from rl_tui.engine.running.ranks.leader import LOOK_SECONDS, Leader
 from rl_tui.engine.running.ranks.messages import Advance, Begin, Block, Failure, GoOn, Report
 from rl_tui.engine.running.ranks.rank_meter import RankMeter
 from rl_tui.engine.running.ranks.replay_gathering import ReplayGathering
@@ -64,6 +64,8 @@ class RankedLearning:
         self._lessons = lessons
         self._leads = role.leads
         self._is_asked_to_stop = False
+        self._look: Trigger[float] = Trigger(LOOK_SECONDS, by_clock=True)
+        self._has_looked = False  # since the last turn that nothing waited for
         self._parts: dict[str, Block] = {}  # by behavior: the last block of a part that others are waited for with
         self._waiting: dict[str, deque[Trajectories]] = {}  # by behavior: blocks that are not added yet
         self._beyond: set[str] = set()  # behaviors that have their part, and are not waited for
@@ -92,7 +94,11 @@ class RankedLearning:
             behavior.learner.gather_replay_by(self._gathering.gather)
 
     def exchange(self) -> None:
-        """Hear what is new, and send it. Raises SyncError."""
+        """Hear what is new, and send it. Called at every safe point, does so where it is due. Raises SyncError."""
+        self._look.fire(self._clock(), lambda _: self._exchange())
+
+    def _exchange(self) -> None:
+        self._has_looked = True
         self._check_learned()
         self._agreement.exchange()
         if self._is_asked_to_stop:
@@ -194,6 +200,13 @@ class RankedLearning:
         start = self._clock()
         self._agreement.wait(WAIT_SECONDS)
         self._meter.waited += self._clock() - start
+
+    def take_due_turn(self) -> bool:
+        """`take_turn`, if `exchange` has looked for one: most steps of environments do not wait for that. Raises
+        SyncError."""
+        if self._has_looked or self.runner.is_offline:
+            self._has_looked = self.take_turn()
+        return self._has_looked
 
     def take_turn(self) -> bool:
         """Do what all ranks do next; False while that is not known. Raises SyncError."""
