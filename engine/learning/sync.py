@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
 from enum import IntEnum
+from fractions import Fraction
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -32,6 +33,7 @@ class Sync(Protocol):
 
     rank: int  # from 0
     size: int  # the number of ranks
+    share: Fraction  # of the steps that all ranks collect: as many as this one does
 
     def together(self, kept: str) -> AbstractContextManager[None]:
         """The calls of one update. What a rank raises in here ends it on all ranks, which raise, too, at their next
@@ -80,7 +82,7 @@ class OneRank:
     """Training in one process: nothing is exchanged, and nothing changes."""
 
     def __init__(self) -> None:
-        self.rank, self.size = 0, 1
+        self.rank, self.size, self.share = 0, 1, Fraction(1)
 
     def together(self, kept: str) -> AbstractContextManager[None]:
         """See Sync."""
@@ -225,15 +227,24 @@ class ProcessGroup:
     same call: a rank that failed says so instead of being waited for. Once a rank was lost, every call raises.
     """
 
-    def __init__(self, deadline: float, clock: Callable[[], float] = lambda: 0.0, *, over_nccl: bool = False):
+    def __init__(
+        self,
+        deadline: float,
+        clock: Callable[[], float] = lambda: 0.0,
+        *,
+        over_nccl: bool = False,
+        parts: Sequence[int] = (),
+    ):
         """deadline: in seconds, how long a rank waits for the others, who may still be collecting experience. clock: in
         seconds, for `waited`. over_nccl: gradients on GPUs, of which each rank has its own; everything else is over
-        gloo. (Not run on GPUs yet.)
+        gloo. (Not run on GPUs yet.) parts: how much each rank collects beside the others; alike without.
 
         All ranks make their groups in the same order.
         """
         gloo = Gloo(deadline, clock, over_nccl=over_nccl)
         self.rank, self.size = gloo.rank, gloo.size
+        self._parts = parts or [1] * gloo.size
+        self.share = Fraction(self._parts[gloo.rank], sum(self._parts))
         self.transport: Transport = gloo
         self._deadline = deadline
         self._kept = "nothing was exchanged"
@@ -318,7 +329,8 @@ class ProcessGroup:
 
     def own_part(self, number: int) -> range:
         """See Sync."""
-        return range(number * self.rank // self.size, number * (self.rank + 1) // self.size)
+        begin, end, total = (sum(self._parts[:rank]) for rank in (self.rank, self.rank + 1, self.size))
+        return range(number * begin // total, number * end // total)
 
     def seed(self, seed: int) -> int:
         """See Sync."""

@@ -318,6 +318,7 @@ class BehaviorBuilder:
             lessons=run.lessons if run.lessons.has_any else None,
             num_agents=self._num_agents,
             num_ranks=run.role.size,
+            share=run.role.own_share,
             device=self._device,
             league=league,
         )

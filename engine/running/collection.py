@@ -151,7 +151,7 @@ class Collection:
 def _limits_of(behavior: Behavior) -> BlockLimits:
     longest = BLOCK_ROWS if behavior.summary_freq == OFF else min(BLOCK_ROWS, behavior.summary_freq)
     learner = behavior.learner
-    return BlockLimits(math.ceil(longest / learner.num_ranks), learner.trainer.cuts_at_update)
+    return BlockLimits(math.ceil(longest * learner.share), learner.trainer.cuts_at_update)
 
 
 def _weakly(collection: Collection, meet: Callable[[Collection, BehaviorSpec], T]) -> Callable[[BehaviorSpec], T]:

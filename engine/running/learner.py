@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -49,8 +49,9 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
     WaitsFor,
 )
-from rl_tui.engine.specs import Policy, State, Trajectories
+from rl_tui.engine.specs import Int64, Policy, State, Trajectories
 
+N = TypeVar("N", int, Int64)
 ENDLESS = 1 << 62  # steps of a policy that only plays
 LearnerCommand: TypeAlias = SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack
 
@@ -79,6 +80,7 @@ class Learner:
         evaluator: Evaluator | None = None,
     ):
         self.behavior, self.num_ranks, config = settings.behavior, settings.num_ranks, settings.config
+        self.share = settings.share
         self.device = settings.device
         self.step = step
         self.life = Life(step, config.max_steps if settings.is_training else None)
@@ -105,7 +107,7 @@ class Learner:
         self._summary = Trigger(config.summary_freq)
         self._throughput = Trigger(config.throughput_interval)
         self._hooks = LearnerHooks(self.trainer)
-        self.steps_left = StepsLeft(config.max_steps if settings.is_training else ENDLESS, settings.num_ranks)
+        self.steps_left = StepsLeft(config.max_steps if settings.is_training else ENDLESS, settings.share)
         self.steps_left.restart(step)
         self.on_change: Callable[[Change], None] = unnoticed
         self._restart(step)
@@ -240,6 +242,10 @@ class Learner:
         self.num_offline_rows += num_rows
         self.steps_left.count(num_rows)
         self.advance(num_rows, 0, True, should_continue, may_continue)
+
+    def of_all(self, steps: N) -> N:
+        """About as many as all ranks have collected when this one has collected so many; of an array, of each."""
+        return steps * self.share.denominator // self.share.numerator
 
     @property
     def offline_rows(self) -> int:

@@ -112,7 +112,7 @@ class ProgressReporter:
         for name in self._behaviors:
             episodes, offset = self._episodes[name], self._offsets[name]
             returns, lengths, ends = self._collector.drain_new_episodes(name)
-            episodes.add(returns, lengths, ends * self._behaviors[name].learner.num_ranks + offset)
+            episodes.add(returns, lengths, self._behaviors[name].learner.of_all(ends) + offset)
             step = self._num_learned(name) + offset
             groups = episodes.take_all(step) if are_cut else episodes.take(step)
             if groups:
@@ -134,13 +134,13 @@ class ProgressReporter:
             self._warn_of_departures(name, self._collector.num_departed(name))
 
     def _num_learned(self, name: str) -> int:
-        """Steps to learn from of all ranks, of which each has sampled about as many as this one."""
+        """Steps to learn from of all ranks, of which this one has sampled about its share."""
         learner = self._behaviors[name].learner
-        return (self._collector.num_learned(name) + learner.num_offline_rows) * learner.num_ranks
+        return learner.of_all(self._collector.num_learned(name) + learner.num_offline_rows)
 
     def _num_sampled(self, name: str) -> int:
         """The same of all steps."""
-        return self._collector.num_sampled[name] * self._behaviors[name].learner.num_ranks
+        return self._behaviors[name].learner.of_all(self._collector.num_sampled[name])
 
     def _warn_of_departures(self, name: str, num_agents: int) -> None:
         """Only once: where agents leave like that, they do so all the time. A block may never come."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 
 class StepsLeft:
@@ -11,9 +12,10 @@ class StepsLeft:
     Each of several ranks collects its part of what was left when they began, or were rolled back.
     """
 
-    def __init__(self, max_steps: int, num_ranks: int) -> None:
+    def __init__(self, max_steps: int, share: Fraction = Fraction(1)) -> None:
+        """share: of the steps that all ranks collect: as many as this one does."""
         self._max_steps = max_steps
-        self._num_ranks = num_ranks
+        self._share = share
         self.restart(0)
 
     def restart(self, step: int) -> None:
@@ -44,4 +46,4 @@ class StepsLeft:
         return self._num_rows >= self._end
 
     def _part(self, step: int) -> int:
-        return math.ceil((self._max_steps - step) / self._num_ranks)
+        return math.ceil((self._max_steps - step) * self._share)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import STEPS_PER_SECOND
@@ -41,6 +42,7 @@ class LearnerSettings:
     lessons: Lessons | None = None  # of the whole run
     num_agents: int = 1  # that usually act at once
     num_ranks: int = 1  # that collect its steps
+    share: Fraction = Fraction(1)  # of these steps: as many as this rank collects
     device: str = "cpu"  # on which it updates
     league: LiveLeague | None = None  # with self-play
 

@@ -34,7 +34,7 @@ class TaughtExamples:
         self._teacher: Policy | None = None
         self.replay = ReplayBuffer(layout)
         self._num_new = 0  # since the last update
-        self.rows_per_update = math.ceil(hyper.steps_per_update / sync.size)
+        self.rows_per_update = math.ceil(hyper.steps_per_update * sync.share)
 
     def use(self, teacher: Policy) -> None:
         """Ask this one from now on. It has no memory."""
@@ -58,7 +58,7 @@ class TaughtExamples:
     def is_ready(self, num_waiting: int) -> bool:
         """Whether an update is due, and the labels fill a mini-batch, or this rank's part."""
         num_steps = self.replay.num_steps + num_waiting
-        is_filled = num_steps * self._sync.size >= self._hyper.batch_size or (self.replay.is_full and num_steps)
+        is_filled = num_steps >= self._hyper.batch_size * self._sync.share or (self.replay.is_full and num_steps)
         return self._num_new + num_waiting >= self.rows_per_update and bool(is_filled)
 
     def learn(self, learning_rate: float, should_continue: Callable[[], bool]) -> Metrics:

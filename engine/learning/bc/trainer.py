@@ -81,7 +81,7 @@ class BCTrainer(ActorTrainer[BCSettings]):
         memory = self._config.network_settings.memory
         return ReplayLayout(
             spec=self._spec,
-            capacity=math.ceil(self._hyper.buffer_size / self._sync.size),
+            capacity=math.ceil(self._hyper.buffer_size * self._sync.share),
             time_horizon=self.time_horizon,
             num_streams=0,
             memory_size=memory.memory_size if memory else 0,

@@ -93,7 +93,7 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         self._updated_at = 0  # step
         if (streams := self._streams).learn:
             self.on_train_step(lambda step: streams.update(step.sample))
-        self.rows_per_update = math.ceil(hyper.buffer_size / sync.size)
+        self.rows_per_update = math.ceil(hyper.buffer_size * sync.share)
         self.num_parameters = self._step.num_parameters + self._streams.num_parameters
 
     @abstractmethod

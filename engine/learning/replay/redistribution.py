@@ -60,31 +60,33 @@ def _values(parts: Sequence[State], end: int) -> dict[str, Json]:
     }
 
 
-def dealt_out(replay: State, size: int) -> Iterator[State]:
-    """The part of each of so many ranks, made when it is asked for: together they have every step once.
+def dealt_out(replay: State, shares: Sequence[int]) -> Iterator[State]:
+    """The part of each rank, made when it is asked for: together they have every step once.
 
-    Segments stay whole, and every part has about as many rows of each age.
+    Segments stay whole, and of the rows of each age every part has about its share. shares: what each rank collects,
+    beside the others.
     """
-    if size == 1:
+    if len(shares) == 1:
         yield replay
         return
     closings = np.flatnonzero(replay.tensors["remaining"] == 0)
     lengths = np.diff(closings, prepend=-1)
-    owners = np.repeat(_owners(lengths, size), lengths)
-    for rank in range(size):
+    owners = np.repeat(_owners(lengths, shares), lengths)
+    for rank in range(len(shares)):
         rows = np.flatnonzero(owners == rank)
         yield State(
             {name: column.take(rows, 0) for name, column in replay.tensors.items()}, replay.values | {"end": len(rows)}
         )
 
 
-def _owners(lengths: Int64, size: int) -> Int64:
-    """i64[P]: the rank that gets each segment: the one that has the fewest rows so far."""
-    filled = [(0, rank) for rank in range(size)]
+def _owners(lengths: Int64, shares: Sequence[int]) -> Int64:
+    """i64[P]: the rank that gets each segment: the one that has the fewest rows so far, for its share."""
+    filled = [(0.0, rank) for rank in range(len(shares))]
     owners = np.empty(len(lengths), np.int64)
     for segment, length in enumerate(lengths.tolist()):
-        num_rows, owners[segment] = filled[0]
-        heapq.heapreplace(filled, (num_rows + length, int(owners[segment])))
+        num_rows, rank = filled[0]
+        owners[segment] = rank
+        heapq.heapreplace(filled, (num_rows + length / shares[rank], rank))
     return owners
 
 

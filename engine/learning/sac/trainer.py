@@ -121,7 +121,8 @@ class SACTrainer(ActorTrainer[SACSettings]):
 
     def _part(self, steps: float) -> int:
         """This rank's part of so many steps, rounded up."""
-        return math.ceil(steps / self._sync.size)
+        share = self._sync.share
+        return math.ceil(steps * share.numerator / share.denominator)
 
     def add(self, block: Trajectories) -> Samples:
         """Keep a block; returns the size of the buffer, and each stream's returns of the episodes that ended in it.
@@ -158,10 +159,11 @@ class SACTrainer(ActorTrainer[SACSettings]):
     def is_ready(self) -> bool:
         """Whether an update is due, and the buffer holds a mini-batch and the initial steps, or this rank's part.
 
-        A rank expects others to collect as many steps as it did.
+        A rank expects others to have collected their share, too.
         """
         waiting, needed = self._num_waiting, self._part(max(self._hyper.batch_size, self._hyper.buffer_init_steps))
-        due = self._due_steps + self._sync.size * max(0, waiting - self._missing_steps)
+        share = self._sync.share
+        due = self._due_steps + max(0, waiting - self._missing_steps) * share.denominator / share.numerator
         is_filled = self._has(needed) or self._replay.num_steps + waiting >= needed
         return due >= self._hyper.steps_per_update and is_filled
 

@@ -20,7 +20,7 @@ from rl_tui.engine.running.ranks.link import Link, limit_waiting
 from rl_tui.engine.running.ranks.local_ranks import LocalRanks
 from rl_tui.engine.running.ranks.meeting import Met, hello_of, listen, meet, place_of
 from rl_tui.engine.running.ranks.role import Role
-from rl_tui.engine.running.ranks.supported import require_supported
+from rl_tui.engine.running.ranks.supported import parts_of, require_supported
 from rl_tui.engine.running.ranks.world import AGENT_STORE, World, new_key
 from rl_tui.engine.sampling.failures import StartStopped
 
@@ -67,7 +67,7 @@ def role_of(
     starting = START_CALLS * config.env_settings.timeout_wait + MARGIN_SECONDS
     role = Role(
         world.rank, world.size, (), deadline, clock, starting, [hello.host for hello in met.hellos],
-        world.local_rank, world.local_size, world.launcher, has_own_gpus(met),
+        world.local_rank, world.local_size, world.launcher, has_own_gpus(met), parts_of(config, world.size),
     )  # fmt: skip
     for connection in met.connections:
         limit_waiting(connection, deadline)

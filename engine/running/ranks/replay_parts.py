@@ -51,7 +51,7 @@ def shared_out(role: Role, behavior: str, replay: State | None) -> State | None:
     """
     if not role.leads:
         return _received(role)
-    parts = iter([None] * role.size) if replay is None else dealt_out(replay, role.size)
+    parts = iter([None] * role.size) if replay is None else dealt_out(replay, role.parts)
     own = next(parts)
     for link, part in zip(role.links, parts, strict=True):
         for message in messages_of(behavior, part):

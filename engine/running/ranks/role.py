@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -27,8 +28,8 @@ class Role:
 
     deadline: in seconds of `clock`, after which a silent rank is lost; starting: the same while environments start.
     hosts: names of the machines of all ranks. local_rank, local_size: among the ranks of this machine. started_by: a
-    program, for messages. has_own_gpus: each rank has a GPU that is no other's. syncs: of the behaviors that have been
-    made.
+    program, for messages. has_own_gpus: each rank has a GPU that is no other's. parts: how much of the experience each
+    rank collects, beside the others. syncs: of the behaviors that have been made.
     """
 
     rank: int = 0
@@ -42,6 +43,7 @@ class Role:
     local_size: int = 1
     started_by: str = ""
     has_own_gpus: bool = False
+    parts: Sequence[int] = (1,)
     syncs: list[ProcessGroup] = field(default_factory=list, repr=False)
 
     @property
@@ -58,7 +60,7 @@ class Role:
         """What the trainer of one more behavior agrees on with others. Every rank makes them in the same order."""
         if not self.has_others:
             return ONE_RANK
-        group = ProcessGroup(self.deadline, self.clock, over_nccl=self.has_own_gpus)
+        group = ProcessGroup(self.deadline, self.clock, over_nccl=self.has_own_gpus, parts=self.parts)
         if len(set(self.hosts)) == 1 and not self.has_own_gpus:
             group.transport = shared_memory(group, self.deadline, self._find_lost) or group.transport
         self.syncs.append(group)
@@ -105,6 +107,11 @@ class Role:
         for link in self.links:
             with suppress(SyncError):
                 link.send(Failure(str(error), error.exit_code))
+
+    @property
+    def own_share(self) -> Fraction:
+        """Of the experience of all ranks: as much as this one collects."""
+        return Fraction(self.parts[self.rank], sum(self.parts))
 
     def own_part(self, number: int) -> tuple[int, int]:
         """Of so many environments, the first that this rank has, and how many."""

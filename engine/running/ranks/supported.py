@@ -25,11 +25,23 @@ def require_supported(config: RunConfig, size: int) -> None:
         raise NotSupportedError("\n".join(f"{each} is not supported on several ranks yet" for each in refused))
     if settings.environment == EDITOR:
         raise ConfigError(f"env_settings.env: an Editor, of which there is one, has one rank, not {size}")
-    if isinstance(settings.environment, str) and has_agents(settings.environment) and settings.num_envs < size:
+    if _shares_environments(config) and settings.num_envs < size:
         raise ConfigError(
             f"{name_of('env_settings.num_envs')}: must be at least {size}, one for each of {size} ranks, got"
             f" {counted(settings.num_envs, 'environment')}"
         )
+
+
+def parts_of(config: RunConfig, size: int) -> list[int]:
+    """How much of the experience each of so many ranks collects, beside the others: as many as it has environments."""
+    num_envs = config.env_settings.num_envs if _shares_environments(config) else size
+    return [part_of(num_envs, rank, size)[1] for rank in range(size)]
+
+
+def _shares_environments(config: RunConfig) -> bool:
+    """Whether each rank has some of the copies of one environment."""
+    name = config.env_settings.environment
+    return isinstance(name, str) and has_agents(name)
 
 
 def part_of(number: int, rank: int, size: int) -> tuple[int, int]:

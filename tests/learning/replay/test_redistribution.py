@@ -102,7 +102,7 @@ def everything(buffers: list[ReplayBuffer]) -> list[tuple[object, ...]]:
     capacity=st.integers(3, 40),
     updates=st.lists(Update, min_size=1, max_size=5),
     size=st.integers(1, 3),
-    new_size=st.integers(1, 4),
+    shares=st.lists(st.integers(1, 3), min_size=1, max_size=4),
     masked=st.integers(0, 4),
     slice_bytes=st.sampled_from([1, 500, 1 << 24]),
 )
@@ -111,7 +111,7 @@ def test_every_step_is_there_once_whatever_the_numbers_of_ranks(
     capacity: int,
     updates: list[list[list[tuple[int, Ending]]]],
     size: int,
-    new_size: int,
+    shares: list[int],
     masked: int,
     slice_bytes: int,
 ) -> None:
@@ -122,8 +122,8 @@ def test_every_step_is_there_once_whatever_the_numbers_of_ranks(
     as_one = loaded(kind, whole)
     assert steps(as_one) == expected
     assert as_one.num_added == buffers[0].num_added
-    parts = [joined(list(slices(part, slice_bytes))) for part in dealt_out(deepcopy(whole), new_size)]
-    assert len(parts) == new_size
+    parts = [joined(list(slices(part, slice_bytes))) for part in dealt_out(deepcopy(whole), shares)]
+    assert len(parts) == len(shares)
     others = [loaded(kind, part) for part in parts]
     assert everything(others) == expected
     assert {each.num_added for each in others} == {as_one.num_added}
@@ -153,7 +153,7 @@ def test_any_number_of_ranks_drops_what_an_update_and_later_ones_added(
 ) -> None:
     kept = updates[: max(0, len(updates) - back)]
     before = filled("plain", ROOM, kept, 2, 9)
-    others = [loaded("plain", part) for part in dealt_out(joined_after(updates), new_size)]
+    others = [loaded("plain", part) for part in dealt_out(joined_after(updates), [1] * new_size)]
     for each in others:
         each.drop_newer(before[0].num_added)
     assert everything(others) == everything(before)
@@ -164,18 +164,18 @@ def joined_after(updates: list[list[list[tuple[int, Ending]]]]) -> State:
     return joined([buffer.state() for buffer in filled("plain", ROOM, updates, 2, 9)])
 
 
-@pytest.mark.parametrize("size", [2, 3, 4])
-def test_parts_are_about_as_large_and_have_about_as_many_steps_of_each_age(size: int) -> None:
+@pytest.mark.parametrize("shares", [[1, 1], [1] * 3, [1] * 4, [2, 1], [3, 1, 2]])
+def test_parts_have_about_their_share_of_the_steps_of_each_age(shares: list[int]) -> None:
     random = np.random.default_rng(0)
     buffer = ReplayBuffer(layout(5000, 16))
     for first in range(0, 200_000, 1000):
         made = block(first, random.integers(1, 17, 3).tolist())
         buffer.add(made, rewards(made))
-    parts = list(dealt_out(buffer.state(), size))
-    counts = [len(part.tensors["remaining"]) for part in parts]
+    parts = list(dealt_out(buffer.state(), shares))
+    counts = [len(part.tensors["remaining"]) / share for part, share in zip(parts, shares, strict=True)]
     assert max(counts) - min(counts) <= 17
     for age in np.linspace(0, buffer.num_added, 5):
-        older = [int((part.tensors["added"] < age).sum()) for part in parts]
+        older = [int((part.tensors["added"] < age).sum()) / share for part, share in zip(parts, shares, strict=True)]
         assert max(older) - min(older) <= 17
 
 
@@ -201,7 +201,7 @@ def test_the_largest_priority_of_all_is_that_of_new_steps() -> None:
 
 def test_buffers_without_a_step_are_one_without_a_step() -> None:
     empty = joined([ReplayBuffer(layout()).state() for _ in range(2)])
-    parts = [joined(list(slices(part))) for part in dealt_out(empty, 3)]
+    parts = [joined(list(slices(part))) for part in dealt_out(empty, [1, 2, 1])]
     assert [loaded("plain", part).num_steps for part in parts] == [0, 0, 0]
 
 

@@ -11,7 +11,7 @@ import torch
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.rewards.scaling import RewardScaler
-from rl_tui.engine.learning.sync import Sync
+from rl_tui.engine.learning.sync import ProcessGroup, Sync
 from rl_tui.engine.learning.trainer import make_trainer
 from tests.learning.sync.training import CPU, SEED, Case
 
@@ -55,6 +55,12 @@ def means(sync: Sync) -> list[Any]:
 def votes(sync: Sync) -> list[bool]:
     """All for it; all but the last one."""
     return [sync.all(True), sync.all(sync.rank < sync.size - 1), sync.all(False)]
+
+
+def shares(sync: Sync) -> list[Any]:
+    """Of ranks that collect 1 : 4 : 2, and of equal ones: what of ten rows is a rank's, and its share."""
+    unequal = ProcessGroup(60.0, parts=[1, 4, 2])
+    return [(list(each.own_part(10)), each.share) for each in (unequal, sync)]
 
 
 def averages(sync: Sync, dtype: str) -> tuple[list[np.ndarray], list[bool]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
@@ -49,6 +51,12 @@ def test_means_are_over_the_rows_of_all_ranks_of_which_one_has_none(three: Ranks
 
 def test_a_vote_needs_all(three: Ranks) -> None:
     assert three.results(calls.votes) == [[True, False, False]] * 3
+
+
+def test_every_row_is_of_one_rank_and_of_one_that_collects_more_are_more(three: Ranks) -> None:
+    unequal, equal = zip(*three.results(calls.shares), strict=True)
+    assert unequal == (([0], Fraction(1, 7)), ([1, 2, 3, 4, 5, 6], Fraction(4, 7)), ([7, 8, 9], Fraction(2, 7)))
+    assert equal == tuple((rows, Fraction(1, 3)) for rows in ([0, 1, 2], [3, 4, 5], [6, 7, 8, 9]))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

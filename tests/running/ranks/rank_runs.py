@@ -91,7 +91,8 @@ class Script:
 @dataclass(frozen=True)
 class Part:
     """What one rank did. reason: of its last state. weights: digests of what its policies act with in the end.
-    lessons: in the end, by parameter, from 0. replays: what its replay buffers then hold, where they are saved."""
+    lessons: in the end, by parameter, from 0. replays: what its replay buffers then hold, where they are saved.
+    num_collected: steps that its own agents made for each behavior."""
 
     exit_code: int
     reason: str
@@ -100,6 +101,7 @@ class Part:
     lessons: Mapping[str, int]
     num_pauses: int
     replays: Mapping[str, State]
+    num_collected: Mapping[str, int]
 
     def of(self, kind: type[E]) -> list[E]:
         """Its events of that class."""
@@ -152,12 +154,14 @@ def train(
 
     leave = RankedLearning.leave
     lessons: dict[str, int] = {}
+    num_collected: dict[str, int] = {}
 
     def noted(ranked: RankedLearning, failure: Failure | None) -> None:
         for name, behavior in ranked.runner.behaviors.items():
             replay = behavior.learner.trainer.replay()
             if replay is not None:
                 replays[name] = replay
+            num_collected[name] = behavior.learner.steps_left._num_rows
             arrays = behavior.learner.trainer.weights().arrays
             digests[name] = hashlib.sha256(b"".join(arrays[key].tobytes() for key in sorted(arrays))).hexdigest()
         lessons.update(ranked._lessons._curricula.lessons)
@@ -176,7 +180,8 @@ def train(
             script(Script(run, lambda seconds: skip(clock, role, seconds)))
         exit_code = run.wait()
     events = [event for event in run.events if not isinstance(event, LEFT_OUT)]
-    return Part(exit_code, run.of(RunStateChanged)[-1].reason, events, digests, lessons, len(pauses), replays)
+    reason = run.of(RunStateChanged)[-1].reason
+    return Part(exit_code, reason, events, digests, lessons, len(pauses), replays, num_collected)
 
 
 def join(sync: Sync, config: RunConfig, deadline: float, clock: Callable[[], float]) -> Role:

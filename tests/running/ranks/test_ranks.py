@@ -132,6 +132,24 @@ def test_ranks_count_together_and_end_with_equal_weights(
     assert len(list((folder / "Walker" / "checkpoints").iterdir())) == 3
 
 
+@pytest.mark.parametrize("trainer", ["ppo", "sac"])
+def test_rank_with_more_environments_collects_more_and_none_waits_for_the_other(
+    trainer: str, tmp_path: Path, two: Ranks
+) -> None:
+    """Three environments: each makes as many steps as the others."""
+    settings = behavior(trainer_type=trainer, checkpoint_interval=200)
+    if trainer == "sac":
+        settings["hyperparameters"] = {"batch_size": 32, "buffer_init_steps": 60, "steps_per_update": 12}
+    num_envs = {"num_envs": 3}
+    parts = parts_of(two, configs(tmp_path, {}, {}, behaviors={"Walker": settings}, env_settings=num_envs))
+    run = as_one(parts)
+    assert run.exit_code == 0, run.reason
+    assert [event.step for event in run.of(MetricsReported)] == [100, 200, 300, 400, 500]
+    assert 512 <= run.of(CheckpointSaved)[-1].step < 512 + 32
+    collected = [part.num_collected["Walker"] for part in parts]
+    assert collected[0] == pytest.approx(2 * collected[1], rel=0.1)
+
+
 def commands(script: Script) -> None:
     """Every command that changes training, then the end."""
     run = script.run
