@@ -31,7 +31,7 @@ from rl_tui.tui.command_line.configuration import (
 )
 from rl_tui.tui.command_line.ranks import ranks_request
 from rl_tui.tui.command_line.train_arguments import TrainArguments, parse_train_arguments
-from rl_tui.tui.command_line.watcher import is_watchable, play_watched, run_watched
+from rl_tui.tui.command_line.watcher import LOST, SAVED_BY_RANK_0, is_watchable, play_watched, run_watched
 from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.streams import ensure_streams, silence, why_no_screen, write_error, write_stderr, write_stdout
 
@@ -120,7 +120,8 @@ def run_command(words: Sequence[str], *, is_program: bool = False) -> int:
         from rl_tui.tui.command_line.detach import start_detached
 
         return start_detached(lambda start: run_watched(lambda: train(arguments, start.report), hangups(), start.close))
-    return run_watched(lambda: train(arguments), hangups()) if is_watched else train(arguments)
+    lost = LOST if request is None or request.leads else SAVED_BY_RANK_0
+    return run_watched(lambda: train(arguments), hangups(), lost=lost) if is_watched else train(arguments)
 
 
 def train(arguments: TrainArguments, on_training: Callable[[str], object] | None = None) -> int:

@@ -141,7 +141,7 @@ def test_torchrun_starts_ranks_again_and_they_go_on_from_the_checkpoint(folder: 
 
 
 BAD = {
-    "no world": ({"RANK": "0"}, "RANK=0 is set in the environment, but not WORLD_SIZE and MASTER_ADDR and MASTER_PORT"),
+    "no world": ({"RANK": "0"}, "RANK=0 is set in the environment, but not WORLD_SIZE, MASTER_ADDR, MASTER_PORT"),
     "no answer": (
         {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"},
         "rank 0 of 2 does not answer at 127.0.0.1:1 within 0.5 s (Connection refused)",

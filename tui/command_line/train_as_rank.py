@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 def train_as_rank(config: RunConfig, arguments: TrainArguments, request: RanksRequest) -> int:
     """Train as a rank that has neither screen nor files, until rank 0 ends; returns the exit code.
 
-    stderr has where the run is, and what has gone wrong here.
+    stderr has where the run is, and what has gone wrong here. Where rank 0 has started this one, it says so itself.
     """
+    ranks, is_started_here = RequestedRanks(request), request.world is not None and request.world.is_started_here
     launch = Launch(EventBus())
     mail = launch.subscribe()
     hangups = Hangups(outlives=not arguments.stops_on_hangup)
     with CapturedOutput() as output, RunSignals(hangups=hangups) as signals:
-        launch.start(config, ranks=RequestedRanks(request))
+        launch.start(config, ranks=ranks)
         is_over = False
         while not is_over:
             is_over = launch.wait(POLL_SECONDS)
@@ -39,10 +40,12 @@ def train_as_rank(config: RunConfig, arguments: TrainArguments, request: RanksRe
                 launch.send(command)
             for envelope in mail.drain():
                 match envelope.event:
-                    case LogEmitted(source=source, message=text) if source == RANKS:
+                    case LogEmitted(source=source, message=text) if source == RANKS and not is_started_here:
                         write_stderr(text, output.stderr)
                     case RunStarted(path=path):
                         output.save_to(output_log(path))  # where this machine has that folder
+    if is_started_here and ranks.have_met:
+        return launch.exit_code
     if launch.error is not None:
         write_error(launch.error)
     elif launch.failure is not None:

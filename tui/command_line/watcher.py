@@ -41,6 +41,7 @@ LOST: Mapping[Phase, str] = {
     "training": "; what was learned since the last checkpoint is lost",
     "saving": "; what was learned since the last checkpoint is lost",
 }
+SAVED_BY_RANK_0: Mapping[Phase, str] = {"training": "; rank 0 saves what was learned"}  # on another rank
 LEAVE_SCREEN = (
     "\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1004l"
     "\x1b[<u\x1b[?1049l\x1b[?25h\x1b[23;0t"
@@ -55,16 +56,20 @@ def is_watchable() -> bool:
 
 
 def run_watched(
-    train: Callable[[], int], hangups: Hangups = HANGUPS_END, on_watching: Callable[[], object] = lambda: None
+    train: Callable[[], int],
+    hangups: Hangups = HANGUPS_END,
+    on_watching: Callable[[], object] = lambda: None,
+    lost: Mapping[Phase, str] = LOST,
 ) -> int:
     """The exit code of `train`, which is called in a child process: there this returns what that returns.
 
     Called before there is any thread. The process that was started returns, too, once the child has ended, or ends as
-    that did. on_watching: called there, once it watches.
+    that did. on_watching: called there, once it watches. lost: what an end of the child means for the run, by what it
+    was doing.
     """
     sys.stdout.flush()
     sys.stderr.flush()
-    watcher = Watcher(hangups)
+    watcher = Watcher(hangups, lost)
     if watcher.fork():
         on_watching()
         return watcher.watch()
@@ -91,9 +96,9 @@ class Watcher:
     main thread of one that takes its place and has no children.
     """
 
-    def __init__(self, hangups: Hangups) -> None:
+    def __init__(self, hangups: Hangups, lost: Mapping[Phase, str]) -> None:
         SIGNS.share()
-        self._hangups = hangups
+        self._hangups, self._lost = hangups, lost
         self._child = 0
         self._lifeline = self._stacks = self._woken = -1
         self._terminal = _terminal_modes()
@@ -270,7 +275,7 @@ class Watcher:
         a log these come first."""
         stack = self._read_stacks() if needs_stack else ""
         log = SIGNS.log
-        line = what + LOST.get(SIGNS.phase, "")
+        line = what + self._lost.get(SIGNS.phase, "")
         if log and _append(log, f"{line}\n{stack}"):
             write_stderr(line + (f". The stack is in {log}" if stack else ""))
         else:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import psutil
 import torch
@@ -19,10 +20,12 @@ from rl_tui.engine.errors import SyncError
 from rl_tui.engine.running.ranks.link import Link, limit_waiting
 from rl_tui.engine.running.ranks.local_ranks import LocalRanks
 from rl_tui.engine.running.ranks.meeting import Met, hello_of, listen, meet, place_of
+from rl_tui.engine.running.ranks.messages import RANKS
 from rl_tui.engine.running.ranks.role import Role
 from rl_tui.engine.running.ranks.supported import parts_of, require_supported
 from rl_tui.engine.running.ranks.world import AGENT_STORE, World, new_key
 from rl_tui.engine.sampling.failures import StartStopped
+from rl_tui.engine.session.bus import EventBus
 
 TCPStore = distributed.TCPStore  # type: ignore[attr-defined]  # documented, and not re-exported explicitly
 MARGIN_SECONDS = 30.0  # beyond a call into an environment, during which a rank says nothing
@@ -37,17 +40,19 @@ def join_world(
     local: LocalRanks | None,
     is_stopped: Callable[[], bool],
     leaving: ExitStack,
+    bus: EventBus,
 ) -> Role:
     """The role of this process, once all ranks are there, and torch.distributed connects them.
 
     seconds: for which ranks wait for each other. local: those that this process has started. leaving: gets what is to
-    be done at the end of the run. Raises RlTuiError, StartStopped once `is_stopped`.
+    be done at the end of the run. bus: for what is waited for. Raises RlTuiError, StartStopped once `is_stopped`.
     """
     require_supported(config, world.size)
     server, world = _find(world, seconds, is_stopped) if local is None else (local.server, world)
     check = (lambda: None) if local is None else local.check
     try:
-        met = meet(world, hello_of(world, config, _gpu(world)), server, seconds, check, is_stopped)
+        say = partial(bus.log, "info", RANKS)
+        met = meet(world, hello_of(world, config, _gpu(world)), server, seconds, check, is_stopped, say)
     finally:
         if server is not None:
             server.close()

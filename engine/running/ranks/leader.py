@@ -178,16 +178,19 @@ class Leader:
         """See Agreement."""
         start = self._role.clock()
         try:
-            while self._lost is None and not self._left and self._role.clock() < start + NAMING_SECONDS:
+            while self._lost is None and not self._left:
                 self._hear(may_be_silent=True)  # none says anything in an update: all were silent for as long
+                silent = [link for link in self._links if link.heard_at < start]
+                is_known = len(silent) == 1 and silent[0].is_silent
+                if is_known or self._role.clock() >= start + NAMING_SECONDS:
+                    break
                 self.wait(NAMING_LOOK_SECONDS)
             if self._left:
                 self._send(self._word())
                 return None
-            for link in self._links if self._lost is None else ():
-                if link.heard_at < start:
-                    self._lose(link, found := link.silent())
-                    return found
+            if self._lost is None and silent:
+                self._lose(silent[0], found := silent[0].silent())
+                return found
         except SyncError as found:
             return found
         return error
@@ -210,7 +213,7 @@ class Leader:
         for link in self._role.links:
             link.end_sending()
         for link in self._role.links:
-            link.close_after_other(LEAVING_SECONDS)
+            link.close_after_other(0.0 if link.is_silent else LEAVING_SECONDS)
 
     def replay_parts(self, behavior: str) -> tuple[list[State], str]:
         """What the replay buffers of the others hold, as of the last turn, and in words of which ranks that is missing:

@@ -47,7 +47,7 @@ class Link:
                 return message
         except (EOFError, OSError) as error:
             raise self._lost(error) from error
-        if not may_be_silent and self._clock() - self.heard_at > self._deadline:
+        if not may_be_silent and self.is_silent:
             raise self.silent()
         return None
 
@@ -68,6 +68,11 @@ class Link:
             self.connection.poll(seconds)
         except OSError as error:
             raise self._lost(error) from error
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing was heard of the other rank for so long that it is lost."""
+        return self._clock() - self.heard_at > self._deadline
 
     def silent(self) -> SyncError:
         """It is lost, since it says nothing."""

@@ -15,7 +15,7 @@ from rl_tui.engine.errors import ConfigError, SyncError
 from rl_tui.engine.running.ranks.world import KEY, LIFELINE, World
 
 LOOPBACK = "127.0.0.1"
-ENDING_SECONDS = 10.0  # for ranks that end by themselves: rank 0 has said so, or has ended its connection
+ENDING_SECONDS = 5.0  # for ranks that end by themselves: rank 0 has said so, or has ended its connection
 
 
 class LocalRanks:

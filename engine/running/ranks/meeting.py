@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hmac
 import json
 import socket
@@ -11,7 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 
@@ -21,16 +22,18 @@ from rl_tui.engine.config.loading import effective_yaml
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import ConfigError, SyncError
 from rl_tui.engine.running.ranks.link import limit_waiting
-from rl_tui.engine.running.ranks.world import World
+from rl_tui.engine.running.ranks.world import KEY, World
 from rl_tui.engine.sampling.failures import StartStopped
 from rl_tui.engine.session.text import counted
 from rl_tui.engine.version import VERSION
 
+QUIET_SECONDS = 5.0  # of waiting, of which nothing is said
 LOOK_SECONDS = 0.1  # from one look for a stop, or for a rank that has ended, to the next
 LONGEST_HELLO = 1 << 22  # bytes, before it is known who sends them
 HELLO_SECONDS = 10.0  # for the rest of one that has begun to arrive
 NUM_SHOWN = 3  # settings in which ranks differ
 ABSENT = "nothing"
+Look: TypeAlias = Callable[[str], float]  # given what is waited for, the seconds that are left; it may raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ def listen(address: str, port: int, world: World) -> socket.socket:
         return socket.create_server((address, port), backlog=world.size)
     except OSError as error:
         reason = (error.strerror or str(error)).partition(" (while")[0]  # the address comes before
-        advice = ". Another run may use it: set MASTER_PORT to a free one" if port else ""
+        advice = ". Another run may use it: set MASTER_PORT to a free one" if error.errno == errno.EADDRINUSE else ""
         raise ConfigError(
             f"rank 0 of {world.size} cannot wait for the others at {place_of(address, port)}: {reason}{advice}"
         ) from error
@@ -104,34 +107,45 @@ def meet(
     seconds: float,
     check: Callable[[], None],
     is_stopped: Callable[[], bool],
+    say: Callable[[str], object],
 ) -> Met:
     """All ranks have met, and are alike. server: of rank 0, to which the others connect; it is the caller's.
 
-    seconds: how long a rank waits for others. check: called meanwhile; it may raise. Raises ConfigError where they
-    differ, SyncError where one does not come, StartStopped once `is_stopped`.
+    seconds: how long a rank waits for others. check: called meanwhile; it may raise. say: called once with what is
+    waited for, if that takes a while. Raises ConfigError where they differ, SyncError where one does not come,
+    StartStopped once `is_stopped`.
     """
-    deadline = time.monotonic() + seconds
+    start, has_said = time.monotonic(), False
 
-    def look() -> float:
+    def look(waits_for: str) -> float:
+        nonlocal has_said
         check()
         if is_stopped():
             raise StartStopped
-        return deadline - time.monotonic()
+        waited = time.monotonic() - start
+        if waited > QUIET_SECONDS and not has_said:
+            has_said = True
+            say(f"waiting up to {seconds:g} s for {waits_for}")
+        return seconds - waited
 
     return _as_guest(world, own, seconds, look) if server is None else _as_host(world, own, server, seconds, look)
 
 
-def _as_host(world: World, own: Hello, server: socket.socket, seconds: float, look: Callable[[], float]) -> Met:
+def _as_host(world: World, own: Hello, server: socket.socket, seconds: float, look: Look) -> Met:
     server.setblocking(False)
     found: dict[int, tuple[Hello, Connection]] = {}
     strangers: list[Connection] = []  # who have not said who they are: some other program may have found this port
     with ExitStack() as leaving:
-        refused = ""
+        refused, unknown = "", list[str]()
         while len(found) < world.size - 1 and not refused:
-            if look() <= 0:
-                missing = [str(rank) for rank in range(1, world.size) if rank not in found]
-                who = f"rank {missing[0]} has" if len(missing) == 1 else f"ranks {', '.join(missing)} have"
-                raise SyncError(f"{who} not come within {seconds:g} s: this is rank 0 of {world.size}, on {own.host}")
+            missing = [str(rank) for rank in range(1, world.size) if rank not in found]
+            who = f"rank{'s' if missing[1:] else ''} {', '.join(missing)}"
+            if look(f"{who} of {world.size}") <= 0:
+                came = f" ({'; '.join(unknown)} came, with another {KEY} or none)" if unknown else ""
+                raise SyncError(
+                    f"{who} {'have' if missing[1:] else 'has'} not come within {seconds:g} s: this is rank 0 of"
+                    f" {world.size}, on {own.host}{came}"
+                )
             for ready in wait([server, *strangers, *(connection for _, connection in found.values())], LOOK_SECONDS):
                 if ready is server:
                     with suppress(OSError):
@@ -139,7 +153,7 @@ def _as_host(world: World, own: Hello, server: socket.socket, seconds: float, lo
                         leaving.callback(strangers[-1].close)
                 elif ready in strangers:
                     strangers.remove(ready)
-                    refused = refused or _introduced(ready, world, own, found)
+                    refused = refused or _introduced(ready, world, own, found, unknown)
                 else:  # it says nothing before it is answered
                     gone = next(hello for hello, connection in found.values() if connection is ready)
                     raise SyncError(f"{_who(gone)} has ended before all others had come")
@@ -159,15 +173,24 @@ def _as_host(world: World, own: Hello, server: socket.socket, seconds: float, lo
 
 
 def _introduced(
-    connection: Connection, world: World, own: Hello, found: MutableMapping[int, tuple[Hello, Connection]]
+    connection: Connection,
+    world: World,
+    own: Hello,
+    found: MutableMapping[int, tuple[Hello, Connection]],
+    unknown: list[str],
 ) -> str:
-    """Add a rank that says who it is to those that were found; why it cannot be one of them."""
+    """Add a rank that says who it is to those that were found; why it cannot be one of them. unknown: gets the name of
+    one with another key, which may belong to another run."""
     try:
         hello = Hello.decoded(connection.recv_bytes(LONGEST_HELLO))
-        is_rank = hmac.compare_digest(hello.proof, _proof(world.key, hello.rank, hello.size))
-    except (OSError, EOFError, TypeError, ValueError):
-        is_rank = False
-    if not is_rank:
+        has_key = hmac.compare_digest(hello.proof, _proof(world.key, hello.rank, hello.size))
+    except (OSError, EOFError, TypeError, ValueError):  # another program
+        connection.close()
+        return ""
+    if not has_key:
+        unknown.append(_who(hello))
+        with suppress(OSError):
+            connection.send_bytes(json.dumps([f"{_who(hello)} has another {KEY} than rank 0, or none", []]).encode())
         connection.close()
         return ""
     other = own if hello.rank == 0 else found[hello.rank][0] if hello.rank in found else None
@@ -180,9 +203,10 @@ def _introduced(
     return _other_size(own, hello)
 
 
-def _as_guest(world: World, own: Hello, seconds: float, look: Callable[[], float]) -> Met:
+def _as_guest(world: World, own: Hello, seconds: float, look: Look) -> Met:
     place, reason = place_of(world.address, world.port), "it was not tried"
-    while (left := look()) > 0:
+    host = f"rank 0 of {world.size} at {place}"
+    while (left := look(host)) > 0:
         try:
             connected = socket.create_connection((world.address, world.port), min(left, 10.0))
         except OSError as error:  # rank 0 may start later
@@ -193,8 +217,10 @@ def _as_guest(world: World, own: Hello, seconds: float, look: Callable[[], float
         try:
             connection.send_bytes(own.encoded())
             while not connection.poll(LOOK_SECONDS):
-                if look() <= 0:
-                    raise SyncError(f"rank 0 of {world.size}, at {place}, has waited too long for other ranks")
+                if look(f"{host}, which waits for others") <= 0:
+                    raise SyncError(
+                        f"{host} has said nothing for {seconds:g} s: another rank has not come, or it is no rank"
+                    )
             refused, hellos = json.loads(connection.recv_bytes(LONGEST_HELLO * world.size))
         except (OSError, EOFError, ValueError) as error:
             connection.close()

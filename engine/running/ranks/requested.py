@@ -59,6 +59,7 @@ class RequestedRanks:
     def __init__(self, request: RanksRequest) -> None:
         self._request = request
         self._local: LocalRanks | None = None
+        self.have_met = False  # from then on, what goes wrong on one is known to all
         self._leaving = ExitStack()
 
     def begin(self, config: RunConfig) -> None:
@@ -87,7 +88,9 @@ class RequestedRanks:
         world = self._request.world if self._local is None else self._local.world
         if world is None:
             return ALONE
-        return join_world(world, config, self._request.seconds, self._local, is_stopped, self._leaving)
+        role = join_world(world, config, self._request.seconds, self._local, is_stopped, self._leaving, bus)
+        self.have_met = True
+        return role
 
     def _num_gpus(self, config: RunConfig, bus: EventBus) -> int:
         """How many ranks have one each. Raises ConfigError for more than there are."""
@@ -103,7 +106,10 @@ class RequestedRanks:
         assert isinstance(wanted, int)
         found = "; ".join(f"cuda:{index} {name}" for index, name in enumerate(names)) or "none"
         if wanted > max(1, len(names)):
-            raise ConfigError(f"--gpus {wanted}: must be at most {max(1, len(names))}, torch finds {found}")
+            raise ConfigError(
+                f"--gpus {wanted}: must be at most {max(1, len(names))}, torch finds {found}."
+                f" --ranks {wanted} starts ranks that share what there is"
+            )
         if wanted <= 1:
             flag = "--multi-gpu" if self._request.gpus == "all" else f"--gpus {wanted}"
             why = f"torch finds {len(names) if names else 'no'} GPU{'s' if names[1:] else ''}"

@@ -28,7 +28,7 @@ def require_supported(config: RunConfig, size: int) -> None:
     if _shares_environments(config) and settings.num_envs < size:
         raise ConfigError(
             f"{name_of('env_settings.num_envs')}: must be at least {size}, one for each of {size} ranks, got"
-            f" {counted(settings.num_envs, 'environment')}"
+            f" {counted(settings.num_envs, 'environment')}; or start fewer ranks"
         )
 
 

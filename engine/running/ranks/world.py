@@ -58,7 +58,7 @@ def _of_torch(environment: Mapping[str, str]) -> World | None:
     if missing:
         found = next(name for name in ("RANK", "WORLD_SIZE") if name in environment)
         raise ConfigError(
-            f"{found}={environment[found]} is set in the environment, but not {' and '.join(missing)}: torchrun sets"
+            f"{found}={environment[found]} is set in the environment, but not {', '.join(missing)}: torchrun sets"
             f" all of them for several ranks. For a run on its own, unset {found}"
         )
     size = _number(environment, "WORLD_SIZE", low=1)
@@ -71,7 +71,7 @@ def _of_torch(environment: Mapping[str, str]) -> World | None:
         local_size=_number(environment, "LOCAL_WORLD_SIZE", default=1, low=1),
         address=environment["MASTER_ADDR"],
         port=_number(environment, "MASTER_PORT", high=65535),
-        launcher="rl-tui" if is_started_here else "torchrun" if has_agent else "the variables RANK and WORLD_SIZE",
+        launcher="rl-tui" if is_started_here else "torchrun" if has_agent else "a program that sets RANK",
         key=environment.get(KEY, ""),
         is_started_here=is_started_here,
     )

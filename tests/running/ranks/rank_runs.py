@@ -191,7 +191,7 @@ def join(sync: Sync, config: RunConfig, deadline: float, clock: Callable[[], flo
     known: list[Any] = [None if server is None else (server.getsockname()[1], new_key())]
     distributed.broadcast_object_list(known)
     world = replace(world, port=known[0][0], key=known[0][1])
-    met = meet(world, hello_of(world, config), server, DEADLINE_SECONDS, lambda: None, lambda: False)
+    met = meet(world, hello_of(world, config), server, DEADLINE_SECONDS, lambda: None, lambda: False, print)
     return role_of(world, config, met, deadline, clock)
 
 

@@ -66,6 +66,20 @@ def test_rank_that_does_not_end_an_update_is_named_and_not_one_that_waited_for_i
     assert [word.lost.reason for word in received] == [str(named)], "the one that is left knows it, too"
 
 
+def test_only_other_rank_is_named_at_once() -> None:
+    times = iter([0.0])
+    here, there = Pipe()
+    link = Link(here, "rank 1 of 2", 5.0, lambda: next(times, 10.0))
+    control = Control(UiPriority())
+    leader = Leader(
+        Role(0, 2, [link], 5.0, lambda: 10.0), control, dict, Lessons(None, 1, EventBus()), lambda stop: None,
+        EventBus(), lambda name: False,
+    )  # fmt: skip
+    named = leader.named(SyncError("an update has not ended"))
+    assert str(named) == "rank 1 of 2 was lost: nothing was heard of it for 10 s"
+    there.close()
+
+
 def test_rank_that_was_asked_to_end_before_it_took_a_turn_is_not_lost() -> None:
     """It has left, and so the update of the others has not ended. They stop, too."""
     pipes = [Pipe(), Pipe()]

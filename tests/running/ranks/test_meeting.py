@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from rl_tui.engine.errors import ConfigError, RlTuiError, SyncError
+from rl_tui.engine.running.ranks import meeting
 from rl_tui.engine.running.ranks.local_ranks import LocalRanks
 from rl_tui.engine.running.ranks.meeting import Hello, Met, hello_of, listen, meet
-from rl_tui.engine.running.ranks.world import World, new_key
+from rl_tui.engine.running.ranks.world import KEY, World, new_key
 from rl_tui.engine.sampling.failures import StartStopped
 from tests.deadline import DEADLINE_SECONDS, wait_until
 from tests.running.runs import behavior, configuration
@@ -44,6 +45,7 @@ def outcomes(
     seconds: float = DEADLINE_SECONDS,
     meanwhile: Callable[[int], object] = lambda port: None,
     is_stopped: Callable[[], bool] = lambda: False,
+    say: Callable[[str], object] = print,
 ) -> list[Any]:
     """What each rank that is there has met, or why not. The first is rank 0. meanwhile: called with its port, before
     any other is there."""
@@ -53,7 +55,7 @@ def outcomes(
         def outcome(world: World, own: Hello) -> Met | RlTuiError | StartStopped:
             own_server = server if world is there[0] else None
             try:
-                met = meet(replace(world, port=port), own, own_server, seconds, lambda: None, is_stopped)
+                met = meet(replace(world, port=port), own, own_server, seconds, lambda: None, is_stopped, say)
             except (RlTuiError, StartStopped) as error:
                 return error
             for connection in met.connections:
@@ -136,7 +138,7 @@ def test_rank_0_that_does_not_answer_is_named_with_its_address(hello: Callable[[
         port = taken.getsockname()[1]
     world = replace(worlds(2)[1], port=port)
     with pytest.raises(SyncError, match=f"rank 0 of 2 does not answer at {LOOPBACK}:{port} within 0.3 s") as caught:
-        meet(world, hello(world), None, SOON, lambda: None, lambda: False)
+        meet(world, hello(world), None, SOON, lambda: None, lambda: False, print)
     assert "Connection refused" in str(caught.value)
 
 
@@ -164,7 +166,7 @@ def test_other_program_that_answers_in_place_of_rank_0_is_named(answer: str, hel
 
         threads.submit(serve)
         with pytest.raises(SyncError, match="has ended or is no rank of this run"):
-            meet(world, hello(world), None, DEADLINE_SECONDS, lambda: None, lambda: False)
+            meet(world, hello(world), None, DEADLINE_SECONDS, lambda: None, lambda: False, print)
 
 
 SENT = {
@@ -189,12 +191,27 @@ def test_other_program_that_finds_the_port_keeps_no_rank_waiting(sent: str, hell
     assert all(isinstance(each, Met) for each in found), found
 
 
-def test_rank_without_the_secret_is_not_heard(hello: Callable[[World], Hello]) -> None:
+def test_rank_with_another_key_is_refused_and_keeps_no_rank_waiting(hello: Callable[[World], Hello]) -> None:
     there = worlds(2)
-    stranger = replace(there[1], key=new_key())
+    stranger = replace(there[1], key="")
+    *found, refused = outcomes([*there, stranger], [*map(hello, there), hello(stranger)])
+    assert all(isinstance(each, Met | ConfigError) for each in (*found, refused)), found
     first, other = outcomes([there[0], stranger], [hello(there[0]), hello(stranger)], SOON)
-    assert "rank 1 has not come" in str(first)
-    assert "has ended or is no rank of this run" in str(other)
+    assert str(first) == (
+        f"rank 1 has not come within {SOON} s: this is rank 0 of 2, on {HOST}"
+        f" (rank 1 of 2 on {HOST} came, with another {KEY} or none)"
+    )
+    assert isinstance(other, ConfigError)
+    assert str(other) == f"rank 1 of 2 on {HOST} has another {KEY} than rank 0, or none"
+
+
+def test_ranks_say_for_what_they_wait(hello: Callable[[World], Hello], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meeting, "QUIET_SECONDS", 0.0)
+    there, said = worlds(3), list[str]()
+    outcomes(there[:2], [hello(world) for world in there[:2]], SOON, say=said.append)
+    first, other = sorted(said)
+    assert first == f"waiting up to {SOON} s for rank 0 of 3 at {LOOPBACK}:{first.rpartition(':')[2]}"
+    assert other in {f"waiting up to {SOON} s for rank{which} of 3" for which in ("s 1, 2", " 2")}
 
 
 def test_rank_that_ends_while_others_are_waited_for_is_named(hello: Callable[[World], Hello]) -> None:

@@ -27,7 +27,7 @@ def test_variables_of_torchrun() -> None:
     more = {"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_USE_AGENT_STORE": "True"}
     assert world_of(TORCH | more) == World(1, 4, 1, 2, "gpu01", 29500, "torchrun")
     by_hand = world_of(TORCH)
-    assert by_hand == World(1, 4, 0, 1, "gpu01", 29500, "the variables RANK and WORLD_SIZE")
+    assert by_hand == World(1, 4, 0, 1, "gpu01", 29500, "a program that sets RANK")
     assert not by_hand.is_started_here
     own = world_of(TORCH | {KEY: "secret", LIFELINE: "7"})
     assert own is not None
@@ -38,9 +38,9 @@ def test_variables_of_torchrun() -> None:
 @pytest.mark.parametrize(
     ("environment", "text"),
     [
-        ({"RANK": "0"}, "RANK=0 is set in the environment, but not WORLD_SIZE and MASTER_ADDR and MASTER_PORT"),
-        ({"WORLD_SIZE": "2"}, "WORLD_SIZE=2 is set in the environment, but not RANK and MASTER_ADDR"),
-        ({"RANK": "0", "WORLD_SIZE": "2"}, "but not MASTER_ADDR and MASTER_PORT: torchrun sets all of them"),
+        ({"RANK": "0"}, "RANK=0 is set in the environment, but not WORLD_SIZE, MASTER_ADDR, MASTER_PORT"),
+        ({"WORLD_SIZE": "2"}, "WORLD_SIZE=2 is set in the environment, but not RANK, MASTER_ADDR"),
+        ({"RANK": "0", "WORLD_SIZE": "2"}, "but not MASTER_ADDR, MASTER_PORT: torchrun sets all of them"),
         (TORCH | {"RANK": "4"}, "RANK, in the environment, must be a whole number from 0 to 3, got"),
         (TORCH | {"RANK": "-1"}, "RANK, in the environment, must be a whole number from 0 to 3, got"),
         (TORCH | {"RANK": ""}, "RANK, in the environment, must be a whole number from 0 to 3, got"),
