@@ -176,8 +176,11 @@ class Leader:
 
     def named(self, error: SyncError) -> SyncError | None:
         """See Agreement."""
-        start = self._role.clock()
+        start, heard_at = self._role.clock(), [(link, link.heard_at) for link in self._links]
         try:
+            self._hear(may_be_silent=True)
+            for link, at in heard_at:  # what has waited to be read may have been sent long ago
+                link.heard_at = at
             while self._lost is None and not self._left:
                 self._hear(may_be_silent=True)  # none says anything in an update: all were silent for as long
                 silent = [link for link in self._links if link.heard_at < start]

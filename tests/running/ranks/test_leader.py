@@ -66,9 +66,10 @@ def test_rank_that_does_not_end_an_update_is_named_and_not_one_that_waited_for_i
     assert [word.lost.reason for word in received] == [str(named)], "the one that is left knows it, too"
 
 
-def test_only_other_rank_is_named_at_once() -> None:
+def test_only_other_rank_is_named_at_once_whatever_it_sent_before() -> None:
     times = iter([0.0])
     here, there = Pipe()
+    there.send(Report())
     link = Link(here, "rank 1 of 2", 5.0, lambda: next(times, 10.0))
     control = Control(UiPriority())
     leader = Leader(
