@@ -230,12 +230,15 @@ class RankedLearning:
         return True
 
     def _go_on(self, waits_for: str) -> None:
-        if waits_for:
-            self._beyond.add(waits_for)
-            self._parts.pop(waits_for, None)
-            skip = self.runner.behaviors[waits_for].learner.steps_left.skip
-            for block in self._waiting.pop(waits_for, ()):
-                skip(block.num_learned)
+        """Beyond a part of that behavior. There may be none: this rank waited with one of another behavior, which has
+        ended since, and only now waits for this one, whose thread was busy."""
+        behavior = self.runner.behaviors.get(waits_for)
+        if behavior is None or not self._has_part(behavior):
+            return
+        self._beyond.add(waits_for)
+        del self._parts[waits_for]
+        for block in self._waiting.pop(waits_for, ()):
+            behavior.learner.steps_left.skip(block.num_learned)
 
     def _advance(self, turn: Advance) -> None:
         behavior = self.runner.behaviors[turn.behavior]
