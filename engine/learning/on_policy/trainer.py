@@ -53,6 +53,7 @@ Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
 S = TypeVar("S", bound=OnPolicySettings)
 C = TypeVar("C")  # coefficients of a loss, fixed during an update
 ROWS_OF_VECTORS = 2048  # per call of the critic: they are small, and a memory reads many sequences in the time of one
+PASSES_AT_ONCE = 16  # planned together, with which ranks exchange once for all, and a GPU gets the rows of all
 ACTOR = "network.parameters.actor."  # the `actor_prefix` of a trainer whose policies are those of an `Actor`
 KEPT = "the state before this update was kept"
 
@@ -316,7 +317,7 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
     ) -> list[Terms]:
         """Terms of every mini-batch of every pass; a pass that moved further than `target_kl` is the last."""
         terms, rows, may_continue = list[Terms](), list[int](), True
-        for parts in self._plan(prepared):
+        for parts in self._passes(prepared):
             begin = len(terms)
             for part in parts:
                 may_continue = should_continue()
@@ -341,13 +342,18 @@ class OnPolicyTrainer(ActorTrainer[S], Generic[S, C]):
         """Those of mini-batches, over the rows that all ranks have of each."""
         return [unsigned(averaged, self.tags) for averaged in self._sync.means(terms, rows)]
 
-    def _plan(self, prepared: PreparedRollout) -> list[list[Part]]:
-        """This rank's rows of every mini-batch of every pass; mini-batches without any rows are left out.
+    def _passes(self, prepared: PreparedRollout) -> Iterator[list[Part]]:
+        """The mini-batches of every pass, some passes planned together."""
+        number = num_parts(self._sync.sum(prepared.num_rows), self._hyper.batch_size)
+        for planned in range(0, self._hyper.num_epoch, PASSES_AT_ONCE):
+            yield from self._plan(prepared, number, min(PASSES_AT_ONCE, self._hyper.num_epoch - planned))
+
+    def _plan(self, prepared: PreparedRollout, number: int, num_passes: int) -> list[list[Part]]:
+        """This rank's rows of so many mini-batches of each of some passes; those without any rows are left out.
 
         All ranks so have the same mini-batches, and exchange what is computed of them before the first one.
         """
-        number = num_parts(self._sync.sum(prepared.num_rows), self._hyper.batch_size)
-        splits = [self._split(prepared, number, self._random) for _ in range(self._hyper.num_epoch)]
+        splits = [self._split(prepared, number, self._random) for _ in range(num_passes)]
         counts = np.array([len(part.rows) for split in splits for part in split], np.float64)
         of_ranks = iter(self._sync.gather(counts).T.tolist())
         passes = [
