@@ -55,11 +55,8 @@ class Follower:
         self._beat.restart(self._role.clock())
         self._link.send(report)
 
-    def exchange(self) -> None:
-        """Hear what rank 0 wants, up to its next turn."""
-        self._exchange()
-
-    def _exchange(self, *, may_be_silent: bool = False) -> None:
+    def exchange(self, *, may_be_silent: bool = False) -> None:
+        """Hear what rank 0 wants, up to its next turn. may_be_silent: also where it has said nothing for too long."""
         if self._control.stop_mode is None:
             self._listen(may_be_silent=may_be_silent)
 
@@ -87,7 +84,7 @@ class Follower:
 
     def next_turn(self) -> Turn | None:
         """What all ranks do next; None where rank 0 has not decided it yet."""
-        self._exchange()
+        self.exchange()
         turn, self._turn = self._turn, None
         self.num_turns += turn is not None
         return turn
@@ -106,7 +103,7 @@ class Follower:
         try:
             while self._role.clock() < start + 2 * NAMING_SECONDS:  # rank 0 needs half of that to find out
                 self._turn = None
-                self._exchange(may_be_silent=True)
+                self.exchange(may_be_silent=True)
                 if self._control.stop_mode is not None:
                     return None
                 self.wait(NAMING_LOOK_SECONDS)
