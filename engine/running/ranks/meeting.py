@@ -161,9 +161,10 @@ def _as_host(world: World, own: Hello, server: socket.socket, seconds: float, lo
         connections = [found[rank][1] for rank in sorted(found)]
         refused = refused or "\n".join(filter(None, (_difference(own, hello) for hello in hellos[1:])))
         known = [asdict(hello) | {"settings": {}} for hello in hellos]
-        for connection in (*connections, *strangers):
-            with suppress(OSError):  # it has ended, which shows soon
-                connection.send_bytes(json.dumps([refused, known]).encode())
+        for connection in connections:
+            _answer(connection, refused, known)
+        for stranger in strangers:
+            _answer(stranger, refused or f"all ranks have met {_who(own)} already: this one is not of its run")
         if refused:
             raise ConfigError(refused)
         leaving.pop_all()
@@ -189,18 +190,22 @@ def _introduced(
         return ""
     if not has_key:
         unknown.append(_who(hello))
-        with suppress(OSError):
-            connection.send_bytes(json.dumps([f"{_who(hello)} has another {KEY} than rank 0, or none", []]).encode())
+        _answer(connection, f"{_who(hello)} has another {KEY} than rank 0, or none")
         connection.close()
         return ""
     other = own if hello.rank == 0 else found[hello.rank][0] if hello.rank in found else None
     if hello.size == own.size and other is not None:
         refused = f"{_who(hello)} is there twice, the other one on {other.host}: each needs a RANK of its own"
-        with suppress(OSError):
-            connection.send_bytes(json.dumps([refused, []]).encode())
+        _answer(connection, refused)
         return refused
     found[hello.rank] = hello, connection
     return _other_size(own, hello)
+
+
+def _answer(connection: Connection, refused: str, hellos: Sequence[Mapping[str, Any]] = ()) -> None:
+    """What one that came hears: why it is refused, or "" and the hellos of all."""
+    with suppress(OSError):  # it has ended, which shows soon
+        connection.send_bytes(json.dumps([refused, hellos]).encode())
 
 
 def _as_guest(world: World, own: Hello, seconds: float, look: Look) -> Met:

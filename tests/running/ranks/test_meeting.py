@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import struct
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +27,7 @@ from tests.running.runs import behavior, configuration
 LOOPBACK = "127.0.0.1"
 HOST = socket.gethostname()
 SOON = 0.3  # seconds, for what comes to its end by waiting that long
+PATIENCE = 60.0  # seconds, which pass when a test says so
 
 
 def worlds(size: int) -> list[World]:
@@ -39,6 +43,21 @@ def hello(tmp_path: Path) -> Callable[[World], Hello]:
     return lambda world: hello_of(world, config)
 
 
+@pytest.fixture
+def time_ends_once_one_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rank 0 that waits for PATIENCE seconds has waited long enough as soon as another has said who it is."""
+    now, introduced = [0.0], meeting._introduced
+
+    def pass_time(*arguments: Any) -> str:
+        try:
+            return introduced(*arguments)
+        finally:
+            now[0] += PATIENCE
+
+    monkeypatch.setattr(meeting, "_introduced", pass_time)
+    monkeypatch.setattr(meeting, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=time.sleep))
+
+
 def outcomes(
     there: Sequence[World],
     hellos: Sequence[Hello],
@@ -47,15 +66,15 @@ def outcomes(
     is_stopped: Callable[[], bool] = lambda: False,
     say: Callable[[str], object] = print,
 ) -> list[Any]:
-    """What each rank that is there has met, or why not. The first is rank 0. meanwhile: called with its port, before
-    any other is there."""
+    """What each rank that is there has met, or why not. The first is rank 0, which waits that many seconds.
+    meanwhile: called with its port, before any other is there."""
     with listen(LOOPBACK, 0, there[0]) as server, ThreadPoolExecutor(len(there)) as threads:
         port = server.getsockname()[1]
 
         def outcome(world: World, own: Hello) -> Met | RlTuiError | StartStopped:
-            own_server = server if world is there[0] else None
+            own_server, patience = (server, seconds) if world is there[0] else (None, DEADLINE_SECONDS)
             try:
-                met = meet(replace(world, port=port), own, own_server, seconds, lambda: None, is_stopped, say)
+                met = meet(replace(world, port=port), own, own_server, patience, lambda: None, is_stopped, say)
             except (RlTuiError, StartStopped) as error:
                 return error
             for connection in met.connections:
@@ -126,10 +145,11 @@ def test_two_processes_that_are_the_same_rank_are_named_at_once(hello: Callable[
     assert refusal(found) == said
 
 
+@pytest.mark.usefixtures("time_ends_once_one_came")
 def test_rank_that_does_not_come_is_named(hello: Callable[[World], Hello]) -> None:
     there = worlds(4)
-    first, other = outcomes([there[0], there[2]], [hello(there[0]), hello(there[2])], SOON)
-    assert str(first) == f"ranks 1, 3 have not come within {SOON} s: this is rank 0 of 4, on {HOST}"
+    first, other = outcomes([there[0], there[2]], [hello(there[0]), hello(there[2])], PATIENCE)
+    assert str(first) == f"ranks 1, 3 have not come within {PATIENCE:g} s: this is rank 0 of 4, on {HOST}"
     assert isinstance(other, SyncError)
 
 
@@ -194,24 +214,51 @@ def test_other_program_that_finds_the_port_keeps_no_rank_waiting(sent: str, hell
 def test_rank_with_another_key_is_refused_and_keeps_no_rank_waiting(hello: Callable[[World], Hello]) -> None:
     there = worlds(2)
     stranger = replace(there[1], key="")
-    *found, refused = outcomes([*there, stranger], [*map(hello, there), hello(stranger)])
-    assert all(isinstance(each, Met | ConfigError) for each in (*found, refused)), found
-    first, other = outcomes([there[0], stranger], [hello(there[0]), hello(stranger)], SOON)
+
+    def intrude(port: int) -> None:
+        with pytest.raises(ConfigError) as caught:
+            meet(replace(stranger, port=port), hello(stranger), None, DEADLINE_SECONDS, lambda: None, bool, print)
+        assert str(caught.value) == f"rank 1 of 2 on {HOST} has another {KEY} than rank 0, or none"
+
+    found = outcomes(there, [hello(world) for world in there], meanwhile=intrude)
+    assert all(isinstance(each, Met) for each in found), found
+
+
+@pytest.mark.usefixtures("time_ends_once_one_came")
+def test_only_rank_that_came_is_named_if_it_has_another_key(hello: Callable[[World], Hello]) -> None:
+    there = worlds(2)
+    stranger = replace(there[1], key="")
+    first, other = outcomes([there[0], stranger], [hello(there[0]), hello(stranger)], PATIENCE)
     assert str(first) == (
-        f"rank 1 has not come within {SOON} s: this is rank 0 of 2, on {HOST}"
+        f"rank 1 has not come within {PATIENCE:g} s: this is rank 0 of 2, on {HOST}"
         f" (rank 1 of 2 on {HOST} came, with another {KEY} or none)"
     )
     assert isinstance(other, ConfigError)
-    assert str(other) == f"rank 1 of 2 on {HOST} has another {KEY} than rank 0, or none"
+
+
+def test_one_that_comes_when_all_have_met_is_refused(hello: Callable[[World], Hello]) -> None:
+    """It has connected, but not yet said who it is, when the last rank that was missing says so."""
+    there, kept = worlds(2), []
+
+    def come(port: int) -> None:
+        kept.append(meeting.blocking(socket.create_connection((LOOPBACK, port)), DEADLINE_SECONDS))
+
+    found = outcomes(there, [hello(world) for world in there], meanwhile=come)
+    assert all(isinstance(each, Met) for each in found), found
+    with kept[0]:
+        refused, hellos = json.loads(kept[0].recv_bytes())
+    assert refused == f"all ranks have met rank 0 of 2 on {HOST} already: this one is not of its run"
+    assert not hellos
 
 
 def test_ranks_say_for_what_they_wait(hello: Callable[[World], Hello], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meeting, "QUIET_SECONDS", 0.0)
     there, said = worlds(3), list[str]()
-    outcomes(there[:2], [hello(world) for world in there[:2]], SOON, say=said.append)
+    hellos = [hello(world) for world in there[:2]]
+    outcomes(there[:2], hellos, is_stopped=lambda: len(said) == 2, say=said.append)
     first, other = sorted(said)
-    assert first == f"waiting up to {SOON} s for rank 0 of 3 at {LOOPBACK}:{first.rpartition(':')[2]}"
-    assert other in {f"waiting up to {SOON} s for rank{which} of 3" for which in ("s 1, 2", " 2")}
+    assert first == f"waiting up to {DEADLINE_SECONDS:g} s for rank 0 of 3 at {LOOPBACK}:{first.rpartition(':')[2]}"
+    assert other in {f"waiting up to {DEADLINE_SECONDS:g} s for rank{which} of 3" for which in ("s 1, 2", " 2")}
 
 
 def test_rank_that_ends_while_others_are_waited_for_is_named(hello: Callable[[World], Hello]) -> None:
