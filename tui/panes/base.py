@@ -264,7 +264,7 @@ class Pane(Widget):
 
     def _make_lines(self, frame: Frame, size: Size) -> None:
         width, height = self._lines_size = size
-        made = self._tried(lambda: clipped(self.lines(frame, width, height), size) if width else [], None)
+        made = self._tried(lambda: clipped(self.lines(frame, width, height), size) if width and height else [], None)
         self._lines = clipped(fault_lines(self._fault, frame, width, height), size) if made is None else made
 
     def _tried(self, make: Callable[[], T], otherwise: T) -> T:

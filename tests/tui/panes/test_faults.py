@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from textual.geometry import Size
 
 from rl_tui.engine.session.messages import EpisodesFinished, ProgressReported
 from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.drawing.lines import Line, Span
-from rl_tui.tui.panes.base import Frame, in_words
+from rl_tui.tui.panes.base import Frame, Pane, in_words
 from rl_tui.tui.panes.chart import CurvesPane
 from rl_tui.tui.panes.detail import DetailPane
 from tests.tui import scenes
@@ -111,6 +112,18 @@ async def test_lines_that_are_none_are_a_fault(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(DetailPane, "lines", lambda *_: [(Span("fine"),), None])
     async with Driven(scenes.healthy(1).view(), (120, 40)) as driven:
         assert "could not be drawn" in await driven.text()
+
+
+@pytest.mark.parametrize("size", [Size(40, 0), Size(0, 5), Size(1, 1), Size(3, 2)])
+async def test_pane_that_has_next_to_no_room_is_no_fault(size: Size) -> None:
+    """As while a terminal is made smaller: a screen is laid out before some of its panes are hidden."""
+    async with Driven(scenes.finished().view(), (200, 60)) as driven:
+        await driven.text()
+        panes = [pane for pane in driven.app.screen.walk_children() if isinstance(pane, Pane)]
+        for pane in panes:
+            pane._make_lines(driven.app._frame(), size)
+        assert [(pane, fault) for pane in panes if (fault := pane.take_fault()) is not None] == []
+        assert len(panes) > 9
 
 
 def test_fault_with_notes_is_named_by_its_kind_and_message() -> None:
