@@ -41,6 +41,8 @@ class Mortal(Misbehaving):
         if fault == "cannot_be_made":
             raise ValueError("no wheels left")
         super().__init__(fault if hasattr(self, fault) else "behaves", at, num_agents)
+        while fault == "is_made_when_asked" and not (self.folder / "asked").exists():
+            time.sleep(0.01)
         if fault in SECONDS_TO_MAKE:
             time.sleep(SECONDS_TO_MAKE[fault])
 

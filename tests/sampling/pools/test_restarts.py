@@ -120,12 +120,15 @@ def test_a_worker_that_fails_in_any_way_is_started_again_and_acts(tmp_path: Path
 
 
 def test_other_workers_act_on_while_one_hangs_and_restarts(tmp_path: Path) -> None:
-    with mortals(tmp_path, "hangs", num_copies=3, num_workers=3, timeout=0.5) as pool:
+    lives = ("hangs", "behaves", "behaves", "is_made_when_asked")
+    with mortals(tmp_path, *lives, num_copies=3, num_workers=3, timeout=2.0) as pool:
         run = Run(pool)
         run.until(lambda: bool(run.of(Restarting)))
         sampled = run.collector.num_sampled["Walker"]
+        run.until(lambda: run.collector.num_sampled["Walker"] > sampled + 20)
+        assert not run.of(Restarted)
+        (tmp_path / "asked").touch()
         run.until(lambda: bool(run.of(Restarted)))
-        assert run.collector.num_sampled["Walker"] > sampled + 20
 
 
 def test_a_hanging_worker_is_found_although_each_look_finds_answers_of_another(tmp_path: Path) -> None:
