@@ -13,3 +13,9 @@ def start_workers_warm(warm_workers: None) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def leave_syncing_to_the_system(unsynced_disk: None) -> None:
     """tests/faults cut the power, of a model of the disk."""
+
+
+@pytest.fixture(autouse=True)
+def watch_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What plays for a picture gives way to nothing: on a busy machine it would not even start within its minute."""
+    monkeypatch.setattr("rl_tui.engine.running.watching.viewer.NICENESS", 0)

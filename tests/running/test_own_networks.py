@@ -13,7 +13,6 @@ import rl_tui
 from rl_tui.engine.errors import ExportError, NotSupportedError
 from rl_tui.engine.export.policy_files import read_policy_file
 from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
-from rl_tui.engine.running.watching import viewer
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     CheckpointSaved,
@@ -50,10 +49,7 @@ def own(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("threaded", THREADED)
-def test_it_is_evaluated_watched_exported_and_resumed(
-    threaded: bool, packages: Packages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(viewer, "NICENESS", 0)
+def test_it_is_evaluated_watched_exported_and_resumed(threaded: bool, packages: Packages, tmp_path: Path) -> None:
     install(packages)
     endless = own(max_steps=ENDLESS, threaded=threaded)
     with live(configuration(tmp_path, {"Walker": endless})) as run:

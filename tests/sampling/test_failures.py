@@ -123,17 +123,17 @@ def test_hanging_worker_is_named_with_the_place_it_hangs_at_and_killed(fault: st
 def test_worker_that_answers_in_time_is_never_overdue() -> None:
     """Two instances share the worker; each may take the whole time that is allowed."""
     source = EnvironmentSource(f"{__name__}:make_slow", "B", {})
-    with started(ProcessPool(source, 2, 1, timeout_wait=1.1)) as pool:
+    with started(ProcessPool(source, 2, 1, timeout_wait=3.9)) as pool:
         history(pool, 1)
 
 
 def make_slow() -> object:
-    """A Line whose steps take 0.6 s."""
+    """A Line whose steps take 2 s."""
     from rl_tui.engine.sampling.environments.toys.line import Line
 
     class Slow(Line):
         def step(self, actions: object) -> object:  # type: ignore[override]  # passed on as it is
-            time.sleep(0.6)
+            time.sleep(2.0)
             return super().step(actions)  # type: ignore[arg-type]  # as above
 
     return Slow("B", 1)

@@ -83,6 +83,12 @@ def nothing_that_goes_away_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def watch_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """See tests/running/conftest.py."""
+    monkeypatch.setattr("rl_tui.engine.running.watching.viewer.NICENESS", 0)
+
+
+@pytest.fixture(autouse=True)
 def pilot_that_does_not_doze(monkeypatch: pytest.MonkeyPatch) -> None:
     """Textual's pilot sleeps in steps of 20 ms until the process uses little processor time: slow, and on a busy
     machine wrong. What it waits for is over as soon as the event loop has nothing left to run."""

@@ -267,10 +267,13 @@ def test_a_team_that_appears_late_takes_part(workers: int, tmp_path: Path, recor
 def test_a_team_without_agents_passes_its_turn_on(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where workers act, whose rounds end with what was learned."""
+    """Also where workers act, whose rounds end with what was learned, or after a thousand steps without: one such turn
+    has to do."""
     monkeypatch.setattr(matchmaking, "DESERTED_STEPS", 400)
     kwargs = {"names": THREE, "absent": 1}
-    run = run_to_end(duels(tmp_path, env_kwargs=kwargs, env_settings={"num_workers": workers}))
+    run = run_to_end(
+        duels(tmp_path, env_kwargs=kwargs, env_settings={"num_workers": workers}, max_steps=MAX_STEPS // 3)
+    )
     assert run.launch.exit_code == 0, run.recent_events()
     warnings = [event.message for event in run.of(LogEmitted) if event.level == "warning"]
     assert any("team 1, whose turn it is to learn, has had no agent for 400 steps" in text for text in warnings)

@@ -12,7 +12,6 @@ from typing import Any
 import psutil
 import pytest
 
-from rl_tui.engine.running.watching import viewer
 from rl_tui.engine.running.watching.service import NEVER, NOT_YET, WatchService
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
@@ -39,12 +38,6 @@ from tests.running.runs import (
 
 ENVIRONMENTS = "tests.running.watching.environments"
 SIZE = (30, 40)
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests have the processors to themselves."""
-    monkeypatch.setattr(viewer, "NICENESS", 0)
 
 
 @contextmanager
