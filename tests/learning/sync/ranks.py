@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import itertools
 import os
 import socket
 import sys
@@ -82,11 +83,12 @@ def serve(rank: str, size: str, store: str, descriptor: str) -> None:
     torch.set_num_threads(1)
     loopback = "lo" if sys.platform == "linux" else "lo0"  # the name of this machine may not resolve
     os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback)
-    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=int(rank), world_size=int(size))
     connection = Connection(int(descriptor))
-    while True:
+    for number in itertools.count():
         work, deadline, in_memory, arguments = connection.recv()
         faulthandler.dump_traceback_later(0.8 * DEADLINE_SECONDS)
+        place = f"file://{store}-{number}"
+        distributed.init_process_group("gloo", init_method=place, rank=int(rank), world_size=int(size))
         try:
             group = ProcessGroup(deadline)
             if in_memory:
@@ -95,5 +97,6 @@ def serve(rank: str, size: str, store: str, descriptor: str) -> None:
         except Exception as error:  # noqa: BLE001  # it is the result
             error.add_note(traceback.format_exc())
             result = error
+        distributed.destroy_process_group()  # of hundreds of groups, threads would take a tenth of a core
         faulthandler.cancel_dump_traceback_later()
         connection.send(result)
