@@ -17,5 +17,5 @@ def leave_syncing_to_the_system(unsynced_disk: None) -> None:
 
 @pytest.fixture(autouse=True)
 def watch_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What plays for a picture gives way to nothing: on a busy machine it would not even start within its minute."""
+    """What plays for a picture is as important as anything: on a busy machine it would not start within its minute."""
     monkeypatch.setattr("rl_tui.engine.running.watching.viewer.NICENESS", 0)

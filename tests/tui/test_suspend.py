@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -15,6 +16,7 @@ import pytest
 from tests.pseudo_terminal import PseudoTerminal
 
 LIVE = Path(__file__).parent / "live.py"
+MODES = r"(?m:^[0-9a-f:]{40,})"  # a line of `stty -g`
 
 
 class Shell:
@@ -40,8 +42,10 @@ class Shell:
     def modes_of_commands(self) -> str:
         """What the terminal does with keys while a command runs; its prompt reads them itself."""
         self.say("clear; stty -g")
-        self.terminal.wait_for(r"^[0-9a-f:]{40,}(?s:.)*shell> ")  # between them may be that a job has ended
-        return self.terminal.screen.display[0].strip()
+        self.terminal.wait_for(rf"{MODES}(?s:.)*shell> ")  # before or between them may be that a job has ended
+        found = re.search(MODES, self.terminal.text())
+        assert found is not None
+        return found[0]
 
     def fg(self) -> None:
         self.say("fg")
